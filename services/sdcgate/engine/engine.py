@@ -41,12 +41,10 @@ from sdcgate.engine.queries import MEASURE_PREFIX, CellQuery, Computed, Records,
 from sdcgate.engine.record_keys import with_cell_keys
 from sdcgate.engine.records import read_records
 from sdcgate.engine.regions import (
-    RegionGroups,
     adds_up,
     code_columns,
     involved_columns,
     kinds_of_regions,
-    region_groups,
     region_members,
 )
 from sdcgate.engine.registered_files import registered_numbers, registered_releases
@@ -375,18 +373,10 @@ class Engine:
     def product_sums(self, dataset: Dataset, query: ProductQuery, in_time: Callable[[], None]) -> ProductSums:
         """Cross-products of measures by group, computed where the records lie; `in_time` as in `moment_sums`.
 
-        Raises UnknownName, SnapshotDamaged.
-        """
-        self._attach(dataset)
-        return ProductSums(self._database, dataset, query, in_time)
-
-    def region_groups(self, dataset: Dataset, regions: Sequence[Region]) -> RegionGroups:
-        """Regions as the groups of a `ProductQuery`.
-
         Raises UnknownName, SnapshotDamaged, ValueError for a mask with bits beyond a variable's codes.
         """
         self._attach(dataset)
-        return region_groups(self._database, dataset, regions)
+        return ProductSums(self._database, dataset, query, in_time)
 
     @property
     def embedded(self) -> bool:

@@ -12,7 +12,7 @@ from sdcgate.engine.contributions import SHIFTED, WEIGHTED
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.record_columns import HOUSEHOLD_SHARES
 from sdcgate.engine.record_keys import MARK_BITS
-from sdcgate.methods.cells import Contributors, Facts, FloatArray, IntArray, MeasureFacts
+from sdcgate.methods.cells import Contributors, Facts, FloatArray, IntArray, KeyArray, MeasureFacts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -189,7 +189,7 @@ def facts_of(cells: CellArrays, dataset: Dataset, measures: Sequence[str], shape
         unit_weight_sums=unit_weight_sums,
         measures=tuple(facts),
         holdings=_counts(arrays, "holdings") if dataset.holdings else None,
-        marks=(arrays["marks"] & np.uint64((1 << MARK_BITS) - 1)).view(np.int64),
+        marks=_marks(arrays, "marks").view(np.int64),
         keys=arrays.get("keys"),
     )
 
@@ -230,7 +230,6 @@ def _measure_facts(
         )
     plain = _contributors(arrays, "", position, shape, arrays.get(f"absolute{position}", sums) / scale, scale)
     keys = arrays.get(f"keys{position}", arrays.get("keys"))
-    marks = arrays.get(f"marks{position}", arrays["marks"]) & np.uint64((1 << MARK_BITS) - 1)
     return MeasureFacts(
         name=name,
         sums=sums / scale,
@@ -252,8 +251,16 @@ def _measure_facts(
         if dataset.holdings
         else None,
         keys=keys,
-        sum_keys=marks if keys is not None and dataset.records_per_unit > 1 else keys,
+        sum_keys=keys
+        if keys is None or dataset.records_per_unit == 1
+        else _marks(arrays, f"marks{position}", "marks"),
     )
+
+
+def _marks(arrays: Mapping[str, Array], *names: str) -> KeyArray:
+    """Sums of records' marks, of the first name that there is."""
+    found: KeyArray = arrays[_first(arrays, *names)] & np.uint64((1 << MARK_BITS) - 1)
+    return found
 
 
 def _first(arrays: Mapping[str, Array], *names: str) -> str:

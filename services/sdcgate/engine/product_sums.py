@@ -15,9 +15,9 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.group_ranges import GroupRanges, doubles, inverse, whole
 from sdcgate.engine.linear_statements import SETTINGS, UNIT_BITS
 from sdcgate.engine.product_statements import UNIT
-from sdcgate.engine.queries import Condition
+from sdcgate.engine.queries import Condition, Region
 from sdcgate.engine.record_groups import RecordGroups
-from sdcgate.engine.regions import RegionGroups
+from sdcgate.engine.regions import involved_columns, region_members
 from sdcgate.engine.table_plan import plan_conditions
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.outputs.residual_shares import Residuals
@@ -34,7 +34,8 @@ class ProductQuery:
     """Measures of the records that fulfil all conditions and have all of these, by groups."""
 
     measures: tuple[str, ...]
-    groups: RecordGroups | RegionGroups
+    groups: RecordGroups | tuple[Region, ...]
+    """A record may be in several regions."""
     filters: tuple[Condition, ...] = ()
     valid: tuple[str, ...] = ()
     """Further measures that they have."""
@@ -81,8 +82,15 @@ class ProductSums:
         self._database, self._dataset, self._query = database, dataset, query
         self._in_time = in_time
         self._single = dataset.records_per_unit == 1
-        self._members = query.groups.members(dataset)
-        conditions, columns = plan_conditions(dataset, query.filters), query.groups.columns(dataset)
+        conditions, groups = plan_conditions(dataset, query.filters), query.groups
+        if isinstance(groups, RecordGroups):
+            columns, self._number = groups.columns(dataset), groups.number
+            self._members = groups.members(dataset)
+        else:
+            in_time()
+            involved = involved_columns(dataset, groups)
+            columns, self._number = tuple(involved.values()), len(groups)
+            self._members = region_members(database, dataset, groups, involved).by_region()
         measures, valid = query.measures, tuple(sorted({*query.measures, *query.valid}))
         self._projection = database.compiled(
             ("products of", view_name(dataset), measures, valid, conditions, columns),
@@ -91,7 +99,7 @@ class ProductSums:
 
     def products(self) -> GroupProducts:
         """Counts, means and cross-products of all groups."""
-        number, size = self._query.groups.number, len(self._query.measures)
+        number, size = self._number, len(self._query.measures)
         found = GroupProducts(
             np.zeros(number, dtype=np.int64),
             np.zeros(number, dtype=np.int64),
@@ -202,7 +210,7 @@ class ProductSums:
             read = np.array(whole(rows, f"value{number}"), dtype=np.int64)
             values, of_rows = np.unique(read, return_inverse=True)
             cells, count = cells * len(values) + of_rows, count * len(values)
-        found = np.zeros((self._query.groups.number, count), dtype=np.int64)
+        found = np.zeros((self._number, count), dtype=np.int64)
         found[whole(rows, "g"), cells] = whole(rows, "units")
         return found
 

@@ -117,36 +117,6 @@ def region_members(
     return RegionMembers({name: values[used] for name, values in codes.items()}, len(used), numbers, members)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RegionGroups:
-    """Regions as groups of records, numbered as they come; a record may be in several."""
-
-    number: int
-    of_columns: tuple[str, ...]
-    table: "pa.Table"
-    """The codes of combinations in these columns, and the group as `region`."""
-
-    def columns(self, dataset: Dataset) -> tuple[str, ...]:
-        """The snapshot's columns that regions restrict."""
-        del dataset
-        return self.of_columns
-
-    def members(self, dataset: Dataset) -> "pa.Table":
-        """The codes of combinations that are in a group, and the group as `region`."""
-        del dataset
-        return self.table
-
-
-def region_groups(database: Database, dataset: Dataset, regions: Sequence[Region]) -> RegionGroups:
-    """Regions as groups.
-
-    Raises UnknownName, and ValueError for a mask with bits beyond a variable's codes.
-    """
-    columns = involved_columns(dataset, regions)
-    members = region_members(database, dataset, regions, columns)
-    return RegionGroups(len(regions), tuple(columns.values()), members.by_region())
-
-
 def kinds_of_regions(dataset: Dataset) -> list[Statement]:
     """The statements that count regions."""
     kinds: list[Statement] = ["records and units"] if dataset.records_per_unit == 1 else ["records", "units"]

@@ -9,17 +9,24 @@ from functools import partial
 
 import numpy as np
 
-from sdcgate.engine.changes import Changes
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import Region
-from sdcgate.facility.disclosed_groups import Group, SensitiveCodes, sensitive_codes, unsafe_regions, within
-from sdcgate.methods.cells import BoolArray
+from sdcgate.facility.disclosed_groups import (
+    Group,
+    SensitiveCodes,
+    in_class,
+    restricts,
+    sensitive_codes,
+    told_and_whole,
+    unsafe_regions,
+)
+from sdcgate.methods.cells import BoolArray, IntArray
 from sdcgate.methods.rules import Rules
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.sensitivity import CLOSE
 
-Expanded = Callable[[Sequence[Region]], list[Region]]
-"""Regions over all finest codes, as changes are looked for."""
+Moved = Callable[[Sequence[Region]], tuple[IntArray, IntArray]]
+"""How many units came to regions, and how many went from them, shape (regions,) each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,30 +46,21 @@ class ChangedGroups:
 
     def restrict(self, boxes: Sequence[Box]) -> BoolArray:
         """Boxes that tell something of a sensitive variable, shape (boxes,)."""
-        told = [
-            any(name in self.codes and self.codes[name].restricted(mask) for name, mask in box)
-            for box in boxes
-        ]
-        return np.array(told, dtype=np.bool_)
+        return np.array([restricts(self.codes, box) for box in boxes], dtype=np.bool_)
 
-    def unsafe(self, changes: Changes, regions: Sequence[Region], expanded: Expanded) -> BoolArray:
+    def unsafe(self, regions: Sequence[Region], moved: Moved) -> BoolArray:
         """Regions of a category that tell a class of (nearly) all who came or went, shape (regions,)."""
-        return unsafe_regions(self.codes, regions, partial(self._disclosed, changes, expanded))
+        return unsafe_regions(self.codes, regions, partial(self._disclosed, moved))
 
-    def _disclosed(self, changes: Changes, expanded: Expanded, groups: Sequence[Group]) -> BoolArray:
+    def _disclosed(self, moved: Moved, groups: Sequence[Group]) -> BoolArray:
         """Groups in which so many more, or fewer, are in the class as came, or went, or nearly so many.
 
         Who changed the class and stayed counts as though his neighbours had: nobody else can tell them apart.
         """
-        asked = np.array([group.asked for group in groups], dtype=np.bool_)
-        valid = [self.codes[group.variable].valid for group in groups]
-        counted = [within(g, g.mask if g.asked else v & ~g.mask) for g, v in zip(groups, valid, strict=True)]
-        wholes = [within(group, mask) for group, mask in zip(groups, valid, strict=True)]
-        came, went = changes.came_and_went(changes.inside(expanded([*counted, *wholes])))
-        part, every = np.split(came - went, 2)
-        more = np.where(asked, part, every - part)
+        came, went = moved(told_and_whole(self.codes, groups))
+        more = in_class(groups, came - went)
         told = np.zeros(len(groups), dtype=np.bool_)
-        for moved, by in ((came, more), (went, -more)):
-            who = moved[len(groups) :]
+        for either, by in ((came, more), (went, -more)):
+            who = either[len(groups) :]
             told |= (who > 0) & (by >= self.share * who * (1 - CLOSE))
         return told

@@ -57,7 +57,7 @@ class CodedMeasures:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._few_valued = FewValued(engine)
-        self._counting = CountingMeasures(engine, self._few_valued)
+        self._counting = CountingMeasures(engine)
         self._kept = lru_cache(maxsize=KEPT)(self._looked_for)
 
     def refusal(self, dataset: Dataset, policy: EffectivePolicy, measures: Iterable[str]) -> Refusal | None:
@@ -83,7 +83,7 @@ class CodedMeasures:
                 yield _reason(ReasonCode.MINIMUM_UNITS, OF_FEW, FEW_INSTEAD)
             elif other := _in_another_unit(dataset, measure):
                 yield _reason(ReasonCode.NOT_ALLOWED, OF_MEASURE, MEASURE_INSTEAD, other=other, **names)
-            elif policy.cell_keys is not None and self._counting.few_valued(dataset, measure):
+            elif policy.cell_keys is not None and self._few_valued.measure(dataset, measure):
                 yield _reason(ReasonCode.NOT_ALLOWED, OF_FEW_VALUES, AS_VARIABLE, **names)
             elif policy.cell_keys is not None and self._counting.decided(
                 dataset, measure, rule.units if rule is not None else 1

@@ -1,7 +1,7 @@
 """Regions where sums are computed in place of reading records: how many records they have, and as the engine
 takes them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sdcgate.engine.dataset import Dataset
@@ -10,6 +10,9 @@ from sdcgate.engine.queries import MEASURE_PREFIX, Region
 from sdcgate.facility.boxes import expanded_region
 from sdcgate.facility.region_records import in_box, in_region, without_measures
 from sdcgate.methods.cells import IntArray
+
+Counted = tuple[Region, frozenset[str]]
+"""A region, and the measures that its records have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class CountedRegions:
         default_factory=dict, init=False, repr=False
     )
 
-    def chosen(self, region: Region, having: frozenset[str]) -> tuple[int, tuple[Region, frozenset[str]]]:
+    def chosen(self, region: Region, having: frozenset[str]) -> tuple[int, Counted]:
         """How many records of a region have the measures and others, and the region without those."""
         codes, records = self._combinations(having)
         places = {name: place for place, name in enumerate(self.variables)}
@@ -49,3 +52,10 @@ class CountedRegions:
             there = (codes[:, len(self.variables) :] == 0).all(axis=1)
             self._counted[having] = codes[there], records[there]
         return self._counted[having]
+
+
+def by_measures(chosen: Sequence[Counted]) -> Iterator[tuple[list[int], tuple[Region, ...], tuple[str, ...]]]:
+    """Regions whose records have the same measures: their places, they and these."""
+    for having in dict.fromkeys(names for _, names in chosen):
+        places = [place for place, (_, names) in enumerate(chosen) if names == having]
+        yield places, tuple(chosen[place][0] for place in places), tuple(sorted(having))

@@ -14,7 +14,6 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.coded_values import decides, is_code, units_of_codes
 from sdcgate.facility.decided_values import DecidedValues
-from sdcgate.facility.few_valued import FewValued
 from sdcgate.methods.outputs.implied_tables import FEW_VALUES
 
 KEPT = 10_000
@@ -31,15 +30,10 @@ AS_VARIABLE = "Leave {measure} out; declared as a variable it could be asked by 
 class CountingMeasures:
     """Finds them; what it has looked for in a snapshot's records it remembers, as these never change."""
 
-    def __init__(self, engine: Engine, few_valued: FewValued) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._few_valued = few_valued
         self._values = DecidedValues(engine, pairs=True)
         self._kept = lru_cache(maxsize=KEPT)(self._looked_for)
-
-    def few_valued(self, dataset: Dataset, measure: str) -> bool:
-        """Whether it has few values in the whole dataset. Raises ComputationFailed."""
-        return self._few_valued.measure(dataset, measure)
 
     def decided(self, dataset: Dataset, measure: str, few: int) -> bool:
         """Whether codes decide its values for all units but fewer than `few`. Raises ComputationFailed."""

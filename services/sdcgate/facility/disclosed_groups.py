@@ -71,7 +71,7 @@ class DisclosedGroups:
 
     def restricts(self, box: Box) -> bool:
         """Whether a box tells something of a sensitive variable."""
-        return any(name in self.codes and self.codes[name].restricted(mask) for name, mask in box)
+        return restricts(self.codes, box)
 
     def category(self, box: Box) -> tuple[str, int] | None:
         """The sensitive variable that a box restricts to codes that all do harm, and these; or None."""
@@ -96,12 +96,8 @@ class DisclosedGroups:
         """Groups of which (nearly) all who have answered are in the class, shape (groups,)."""
         if not groups:
             return np.zeros(0, dtype=np.bool_)
-        valid = [self.codes[group.variable].valid for group in groups]
-        counted = [within(g, g.mask if g.asked else v & ~g.mask) for g, v in zip(groups, valid, strict=True)]
-        wholes = [within(group, mask) for group, mask in zip(groups, valid, strict=True)]
-        units = self.units([*counted, *wholes])
-        part, every = units[: len(groups)], units[len(groups) :]
-        inside = np.where([group.asked for group in groups], part, every - part)
+        units = self.units(told_and_whole(self.codes, groups))
+        inside, every = in_class(groups, units), units[len(groups) :]
         told: BoolArray = (every > 0) & (inside >= self.share * every * (1 - CLOSE))
         return told
 
@@ -133,7 +129,26 @@ def _groups(sensitive: Mapping[str, SensitiveCodes], region: Region) -> Iterator
                 yield Group(people, name, union, asked=union == mask & codes.valid)
 
 
-def within(group: Group, mask: int) -> Region:
+def restricts(codes: Mapping[str, SensitiveCodes], box: Box) -> bool:
+    """Whether a box tells something of a sensitive variable."""
+    return any(name in codes and codes[name].restricted(mask) for name, mask in box)
+
+
+def told_and_whole(codes: Mapping[str, SensitiveCodes], groups: Sequence[Group]) -> list[Region]:
+    """What is counted of groups: of each who is told of, and after these of each all who have answered."""
+    valid = [codes[group.variable].valid for group in groups]
+    told = [_within(g, g.mask if g.asked else v & ~g.mask) for g, v in zip(groups, valid, strict=True)]
+    return [*told, *map(_within, groups, valid)]
+
+
+def in_class(groups: Sequence[Group], counts: IntArray) -> IntArray:
+    """How many of each group are in its class, by the counts of `told_and_whole`, shape (groups,)."""
+    part, every = np.split(counts, 2)
+    found: IntArray = np.where([group.asked for group in groups], part, every - part)
+    return found
+
+
+def _within(group: Group, mask: int) -> Region:
     """The people of a group who have one of some codes."""
     inside, outside = (
         tuple(box if box == NOBODY else tuple(sorted((*box, (group.variable, mask)))) for box in boxes)

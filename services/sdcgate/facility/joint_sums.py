@@ -18,7 +18,7 @@ from sdcgate.facility.powers import Bounds
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combined_sums import CombinedSum
-from sdcgate.methods.tables.joint_boxes import JointBoxes, Masks, Variables
+from sdcgate.methods.tables.joint_boxes import JointBoxes, Masks, Variables, restricts_only
 from sdcgate.methods.tables.joint_domain import classes, joint_atoms, joint_domain
 from sdcgate.methods.tables.joint_scopes import Scope
 from sdcgate.methods.tables.joint_sums import (
@@ -207,9 +207,9 @@ class MeasureHistory:
         earlier, here = self.earlier, self.here
         return {self.plain(box): earlier.get(box) or here[box] for box in boxes}
 
-    def first_within(self, domain: Set[str], told: Iterable[Box], finer: bool = False) -> set[Box]:
+    def first_within(self, domain: Variables, told: Iterable[Box], finer: bool = False) -> set[Box]:
         """Boxes within a domain, of some that are told first: of the measure, or counts where these count."""
-        inside = [box for box in told if all(name in domain for name, _ in box)]
+        inside = [box for box in told if restricts_only(box, domain)]
         return set(map(self.plain, self._told(inside, domain, finer)))
 
     def aligned(self, counted: Iterable[Box], domain: Set[str]) -> list[Box]:

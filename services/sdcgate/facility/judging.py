@@ -111,7 +111,7 @@ class Judge:
         """
         pulse = still_time(remaining)
         pulse()
-        known = beside_fits(plan, known)
+        known = known.for_figures(plan.measures)
         facts = computed.table.facts
         judgement = self._assess(
             computed.table.axes, facts, applicable(plan), computed.base_units, computed.key, remaining()
@@ -143,7 +143,7 @@ class Judge:
             asked = self._asked_by_versions(attempt, compared, remaining)
             if isinstance(asked, Outcome):
                 return asked
-            attempt = replace(attempt, known=beside_fits(plan, compared.known), versions=asked)
+            attempt = replace(attempt, known=compared.known.for_figures(plan.measures), versions=asked)
             inspector = replace(inspector, also=self._also_changed(compared, plan, remaining))
         with watcher().stage(Stage.PROOF):
             outcome = self._proved(attempt, inspector, remaining)
@@ -177,7 +177,7 @@ class Judge:
             return attempt.held(Consequence.REFER, ReasonCode.VERSION_DIFFERENCE)
         nothing = np.zeros_like(by_filter)
         for earlier, there in compared.others:
-            known = beside_fits(plan, there)
+            known = there.for_figures(plan.measures)
             asked = FromVersions(withheld, nothing, known)
             outcome = self._on_version(attempt, earlier, known, asked, remaining)
             if outcome.consequence is not None:
@@ -331,12 +331,6 @@ class Judge:
         if weights is None:
             raise LookupError(f"no weights of the dataset {dataset.name}: {len(axes)} axes")
         return Key(facts.units[of_key], weights[of_key])
-
-
-def beside_fits(plan: Plan, known: Knowledge) -> Knowledge:
-    """What is known, as a table is held against it: one of measures beside models that were held, too."""
-    of_measures = any(figure.measure for figure in plan.figures)
-    return known.with_fits() if of_measures else known.without_fits()
 
 
 def applicable(plan: Plan) -> Rules:

@@ -508,6 +508,10 @@ class Knowledge:
         more = tuple(tables)
         return replace(self, beside_fits=self.with_fits().grown(more).quantities) if more else self
 
+    def for_figures(self, measures: Sequence[str]) -> "Knowledge":
+        """As an answer is held against it: one of any measures beside what held fits are about, too."""
+        return self.with_fits() if measures else self.without_fits()
+
     def with_fits(self) -> "Knowledge":
         """For what tells of measures or is fitted: as though what held fits are about had left.
 

@@ -71,15 +71,18 @@ class Changed:
     def units(self, quantity: str, boxes: Sequence[Box]) -> IntArray:
         """Units by whose records, or by whose part of a sum, a quantity differs in each box."""
         fresh = [box for box in dict.fromkeys(boxes) if (quantity, box) not in self._units]
-        regions = self.expanded(regions_of(fresh))
-        differing = self.changes.different(self.changes.inside(regions), *_figure(quantity))
+        differing = self.changes.different(self.inside(regions_of(fresh)), *_figure(quantity))
         for box, units in zip(fresh, differing, strict=True):
             self._units[quantity, box] = len(units)
         return np.array([self._units[quantity, box] for box in boxes], dtype=np.int64)
 
-    def expanded(self, regions: Sequence[Region]) -> list[Region]:
-        """Regions as those of either version; a box of nobody holds nobody."""
-        return [expanded_region(self.dataset, region) for region in regions]
+    def inside(self, regions: Sequence[Region]) -> list[IntArray]:
+        """The records of each region that changed; a box of nobody holds nobody."""
+        return self.changes.inside([expanded_region(self.dataset, region) for region in regions])
+
+    def came_and_went(self, regions: Sequence[Region]) -> tuple[IntArray, IntArray]:
+        """How many units came to regions, and how many went from them, shape (regions,) each."""
+        return self.changes.came_and_went(self.inside(regions))
 
     def same(self, table: ReleasedTable, groups: ChangedGroups | None = None) -> ReleasedTable:
         """A table with those cells alone in which nothing changed, and with what it told of these together.
@@ -89,7 +92,7 @@ class Changed:
         """
         unchanged, ratios = self.units(table.quantity, table.boxes) == 0, table.ratios
         if groups is not None:
-            unchanged &= ~groups.unsafe(self.changes, regions_of(table.boxes), self.expanded)
+            unchanged &= ~groups.unsafe(regions_of(table.boxes), self.came_and_went)
         if len(ratios.wholes):
             ratios = ratios.among(unchanged & (self.units(COUNTS, table.boxes) == 0))
         same = table.with_states(np.where(unchanged, table.table.states, State.ABSENT))
@@ -151,20 +154,19 @@ def few_changed(
     as well that tell a sensitive category of all who came, though nobody did who has another one.
     """
     changes = changed.changes
-    inside = changes.inside(changed.expanded(regions))
-    asked = [_facts(changes, changes.moved(inside)), _facts(changes, changes.different(inside))]
+    inside = changed.inside(regions)
+    asked = _came_or_changed(changes, inside)
     for quantity in quantities:
         measure, weighted = _figure(quantity)
         if measure:
-            lacking = changes.inside(changed.expanded([_lacking(region, measure) for region in regions]))
-            asked += [_facts(changes, changes.moved(lacking)), _facts(changes, changes.different(lacking))]
+            asked += _came_or_changed(changes, changed.inside([_lacking(one, measure) for one in regions]))
         if measure or weighted:
             differing = _facts(changes, changes.different(inside, measure, weighted))
             parts = () if weighted else (changes.contributions(inside, measure, RANKS),)
             asked.append(replace(differing, measures=parts))
     unsafe = np.zeros(len(regions), dtype=np.bool_)
     if how.groups is not None:
-        unsafe |= how.groups.unsafe(changes, regions, changed.expanded)
+        unsafe |= how.groups.unsafe(regions, changed.came_and_went)
     for facts in asked:
         if not facts.units.any():
             continue
@@ -182,6 +184,11 @@ def _lacking(region: Region, measure: str) -> Region:
         return box if box == NOBODY else tuple(sorted((*without(box, lacking[0]), lacking)))
 
     return Region(tuple(map(of, region.inside)), tuple(map(of, region.outside)))
+
+
+def _came_or_changed(changes: Changes, inside: Sequence[IntArray]) -> list[Facts]:
+    """Who came or went, and who has more or fewer records."""
+    return [_facts(changes, changes.moved(inside)), _facts(changes, changes.different(inside))]
 
 
 def _facts(changes: Changes, units: Sequence[IntArray]) -> Facts:

@@ -9,7 +9,7 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.moment_sums import MomentQuery
 from sdcgate.engine.queries import Records, Region
-from sdcgate.facility.counted_regions import CountedRegions
+from sdcgate.facility.counted_regions import Counted, CountedRegions, by_measures
 from sdcgate.facility.judged_regions import JudgedRegions
 from sdcgate.facility.region_records import RegionRecords
 from sdcgate.methods.cells import BoolArray, FloatArray
@@ -89,21 +89,20 @@ class MomentsBySums:
     regions: CountedRegions
     moments: Moments
 
-    def chosen(self, region: Region, having: frozenset[str]) -> tuple[int, tuple[Region, frozenset[str]]]:
+    def chosen(self, region: Region, having: frozenset[str]) -> tuple[int, Counted]:
         """How many records of a region have some measures, and the region without those."""
         return self.regions.chosen(region, having)
 
-    def unsafe(self, chosen: Sequence[tuple[Region, frozenset[str]]]) -> BoolArray:
+    def unsafe(self, chosen: Sequence[Counted]) -> BoolArray:
         """Which regions' moments tell the value farthest out too closely, shape (regions,)."""
         return self.moments.told(self.closest(chosen))
 
-    def closest(self, chosen: Sequence[tuple[Region, frozenset[str]]]) -> FloatArray:
+    def closest(self, chosen: Sequence[Counted]) -> FloatArray:
         """The least closeness of all moments of regions that have records, shape (regions,)."""
         counted, told = self.regions, self.moments
         sums = counted.engine.moment_sums(counted.dataset, counted.pulse)
         found = np.full(len(chosen), np.nan)
-        for having in dict.fromkeys(names for _, names in chosen):
-            places = [place for place, (_, names) in enumerate(chosen) if names == having]
-            query = MomentQuery(told.measure, told.order, told.coalition, tuple(sorted(having)))
-            found[places] = sums.of_regions(query, [chosen[place][0] for place in places])
+        for places, regions, having in by_measures(chosen):
+            query = MomentQuery(told.measure, told.order, told.coalition, having)
+            found[places] = sums.of_regions(query, regions)
         return found

@@ -14,7 +14,7 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.product_sums import ProductQuery
 from sdcgate.engine.queries import Region
-from sdcgate.facility.counted_regions import CountedRegions
+from sdcgate.facility.counted_regions import Counted, CountedRegions, by_measures
 from sdcgate.facility.judged_regions import JudgedRegions
 from sdcgate.facility.region_records import RegionRecords
 from sdcgate.facility.statistic_sums import MOST_MEASURES
@@ -97,23 +97,20 @@ class ResidualsBySums:
     regions: CountedRegions
     products: Products
 
-    def chosen(self, region: Region, having: frozenset[str]) -> tuple[int, tuple[Region, frozenset[str]]]:
+    def chosen(self, region: Region, having: frozenset[str]) -> tuple[int, Counted]:
         """How many records of a region have all measures, and the region without those."""
         return self.regions.chosen(region, having)
 
-    def unsafe(self, chosen: Sequence[tuple[Region, frozenset[str]]]) -> BoolArray:
+    def unsafe(self, chosen: Sequence[Counted]) -> BoolArray:
         """In which regions nearly all of a residual is one unit's, shape (regions,)."""
         found = np.ones(len(chosen), dtype=np.bool_)
-        for having in dict.fromkeys(names for _, names in chosen):
-            places = [place for place, (_, names) in enumerate(chosen) if names == having]
-            found[places] = self._of_regions([chosen[place][0] for place in places], having)
+        for places, regions, having in by_measures(chosen):
+            found[places] = self._of_regions(regions, having)
         return found
 
-    def _of_regions(self, regions: Sequence[Region], having: frozenset[str]) -> BoolArray:
+    def _of_regions(self, regions: tuple[Region, ...], having: tuple[str, ...]) -> BoolArray:
         counted, told = self.regions, self.products
-        counted.pulse()
-        groups = counted.engine.region_groups(counted.dataset, regions)
-        query = ProductQuery(told.measures, groups, valid=tuple(sorted(having)))
+        query = ProductQuery(told.measures, regions, valid=having)
         sums = counted.engine.product_sums(counted.dataset, query, counted.pulse)
         products = sums.products()
         left = residuals_of(told.measures, products.centred, products.records)

@@ -183,7 +183,7 @@ class StatisticWay:
     ) -> StatisticOutcome:
         """Steps 4 to 7 at one head: the table first, so that the figures tell of no table that is held."""
         # A correlation that cannot be had tells of the measures' people what a fit does.
-        known = known.with_fits() if hand.plan.measures else known.without_fits()
+        known = known.for_figures(hand.plan.measures)
         table = self._judge.judge(hand.table, hand.cells, known, left, approved)
         if table.consequence is not None:
             return StatisticOutcome(table.consequence, table.codes, table)

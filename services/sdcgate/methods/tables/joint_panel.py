@@ -211,7 +211,7 @@ class _Kinds:
         units, hidden = boxes.within(domain, units=True), boxes.secrets_within(domain, units=True)
         limits = boxes.limits_within(domain)
         self._parts = {box: panel.parts(box) for box in (*units, *hidden, *limits)}
-        known = Counter(layer for of in (units, hidden, limits) for layer in map(self._layer, of))
+        known = Counter(map(self._layer, (*units, *hidden, *limits)))
         # Of each wave everybody knows that a unit has one record there.
         known.update(
             ((panel.wave, mask),) for mask in self._classes.get(panel.wave, ()) if mask != full[panel.wave]

@@ -22,9 +22,9 @@ from sdcgate.methods.cells import BoolArray, FloatArray, IntArray, State
 from sdcgate.methods.tables.boxes import Box, BoxTable, codes_within
 from sdcgate.methods.tables.cell_key import may_become
 from sdcgate.methods.tables.ptable import PTable
+from sdcgate.methods.tables.sensitivity import CLOSE
 
 NOWHERE = -1
-CLOSE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
