@@ -19,13 +19,16 @@ import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import grpc
 import httpx
 import pytest
+import yaml
 
 import twin_data as data
+from sdcgate.policy.files import BUNDLED
 from sdcgate.servers.authentication import AUTHORIZATION_KEY
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2_grpc
@@ -222,16 +225,25 @@ class Visitor:
         return [{k: v for k, v in line.items() if k not in varying} for line in self.house.log(service)]
 
 
+def write_patient_policy(folder: Path) -> None:
+    """The bundled policy, but that no search is cut short by the clock, however slow the machine is today."""
+    policy = yaml.safe_load((BUNDLED / "israel-cbs.yaml").read_text())
+    for section in ("protection", "redesign"):
+        policy["defaults"][section]["time_limit_ms"] = 60_000
+    (folder / "israel-cbs.yaml").write_text(yaml.safe_dump(policy))
+
+
 @pytest.fixture(scope="module")
 def visitors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Visitor, Visitor]]:
     """Two installations, and a session done on each."""
 
+    policies = tmp_path_factory.mktemp("policies")
+    write_patient_policy(policies)
+    common = {"log_level": "DEBUG", "policy_dir": policies}
     made: list[Visitor] = []
     try:
         for place in (0, 1):
-            house = ServedHouse(
-                tmp_path_factory.mktemp(f"installation{place}"), {"log_level": "DEBUG"}, facility=QUICK
-            )
+            house = ServedHouse(tmp_path_factory.mktemp(f"installation{place}"), common, facility=QUICK)
             made.append(Visitor(house))
             for name, people in PAIRS.items():
                 (house.settings.data_root / f"{name}.csv").write_text(data.to_csv(people[place]))
