@@ -113,7 +113,7 @@ def audit_to_message(
         unprotected=listed(found.unprotected, table.order),
         singletons=[
             pb.Singleton(
-                cells=sorted(table.order.cells_at(one.own).tolist()),
+                cells=sorted(table.order.cells_at(one.own[~table.problem.absent[one.own]]).tolist()),
                 unprotected=sorted(table.order.cells_at(one.unprotected).tolist()),
                 refuted=one.refuted,
             )

@@ -62,6 +62,18 @@ def test_a_total_of_one_respondent_is_known_to_him_with_its_part():
     assert [cells.tolist() for cells in single_respondents(told)] == [[1, 3]]
 
 
+def test_a_respondent_knows_in_which_part_of_his_total_he_is_though_no_part_is_shown():
+    of = counts([[1, 0], [5, 5]], absent=np.isin(np.arange(9), [0, 1]))
+    total, other_total, others = at(of, 0, 2), at(of, 1, 2), [at(of, 1, 0), at(of, 1, 1)]
+    told = knowing(of, flags(of, total, other_total, *others))
+    assert told == {(at(of, 0, 0), total): ([*others, other_total], True)}
+
+
+def test_who_is_alone_in_a_cell_that_is_not_shown_and_in_no_withheld_one_is_no_intruder():
+    of = counts([[1, 6], [5, 5]], absent=np.isin(np.arange(9), [0]))
+    assert knowing(of, flags(of, at(of, 0, 1), at(of, 1, 0), at(of, 1, 1))) == {}
+
+
 def test_two_respondents_in_two_parts_of_one_total_are_two():
     of = counts([[1, 1], [4, 5]])
     assert [cells.tolist() for cells in single_respondents(of)] == [[0], [1]]

@@ -25,7 +25,7 @@ Search = Callable[[Problem, BoolArray], Protection]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Singleton:
-    """Withheld cells of one respondent, and those of others that he can bound too narrowly, or may."""
+    """Hidden cells of one respondent, and withheld ones of others that he can bound too narrowly, or may."""
 
     own: IntArray
     unprotected: IntArray = field(repr=False)
@@ -35,7 +35,7 @@ class Singleton:
 
 def single_respondents(problem: Problem) -> list[IntArray]:
     """Cells of one unit, those of the same one together: a total of one unit has the unit of its part."""
-    alone = np.flatnonzero((problem.facts.units == 1) & ~problem.absent)
+    alone = np.flatnonzero(problem.facts.units == 1)
     of = np.arange(len(problem.facts))
     relations = problem.relations
     parents = np.repeat(relations.parents, np.diff(relations.offsets))
@@ -123,14 +123,21 @@ def _unproved(problem: Problem, best: Protection, one: Singleton, deadline: Dead
 
 
 def _with_withheld(problem: Problem, withheld: BoolArray) -> list[IntArray]:
-    """The withheld or rounded cells of each respondent who is alone in one, if others are withheld."""
-    hidden = withheld | problem.blurred.any(axis=0)
-    own = [cells[hidden[cells]] for cells in single_respondents(problem)]
-    return [cells for cells in own if len(cells) and _without(withheld, cells).any()]
+    """The hidden cells of each respondent who is alone in a withheld or rounded one, if others are withheld.
+
+    In which part of it he is he knows also where no part was asked for.
+    """
+    told_of = (withheld | problem.blurred.any(axis=0)) & ~problem.absent
+    hidden = told_of | problem.absent
+    own = [cells[hidden[cells]] for cells in single_respondents(problem) if told_of[cells].any()]
+    return [cells for cells in own if _without(withheld, cells).any()]
 
 
 def _knowing(problem: Problem, cells: IntArray) -> Problem:
-    """The problem of somebody to whom nothing of these cells is rounded."""
+    """The problem of somebody to whom nothing of these cells is rounded, nor absent."""
+    absent = cells[problem.absent[cells]]
+    if len(absent):
+        problem = _told(problem, absent)
     if not problem.blurred[:, cells].any():
         return problem
     known = np.zeros_like(problem.blurred)
