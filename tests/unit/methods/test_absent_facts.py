@@ -151,3 +151,15 @@ def test_a_sensitive_variable_alone_makes_group_disclosure_need_units():
     facts = replace(without("units"), measures=())
     found = assess_table(axes, facts, Rules(group_disclosure=RULES.group_disclosure), None, None)
     assert (found.findings, found.unchecked) == ((), ())
+
+
+@pytest.mark.parametrize("records", [RECORDS, NO_COUNTS], ids=["records", "no-records"])
+def test_few_holdings_are_found_where_nothing_else_is_known_of_who_has_a_measure(records):
+    of_holdings = replace(
+        INCOME, valid_units=NO_COUNTS, valid_records=NO_COUNTS, valid_holdings=np.array([2, 9, 0, 11])
+    )
+    facts = replace(FACTS, records=records, measures=(of_holdings,))
+    found = assess(facts, rules=Rules(minimum_units=MinimumUnits(5, PROTECT)))
+    few = [one.cells for one in found.findings if one.measure == "income"]
+    assert few == [(0,)]
+    assert set(found.absent) == {"valid_units of income", "valid_records of income"}

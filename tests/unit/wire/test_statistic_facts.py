@@ -112,3 +112,41 @@ def test_an_answer_about_a_group_that_is_not_there_makes_no_sense():
     found = StatisticAssessment((Finding(ReasonCode.MINIMUM_UNITS, Consequence.PROTECT, (7,)),))
     with pytest.raises(ValueError, match="group that is not there"):
         assessed_from_message(assessed_to_message(found), 4)
+
+
+def mean_of(units, **measure):
+    """What is found in the mean of a measure, of one group of so many units."""
+    request = statistics_pb2.AssessStatisticRequest(kind=Statistic.MEAN)
+    request.facts.groups.units.append(units)
+    request.facts.groups.measures.add(measure="income", sums=[900], **measure)
+    request.rules.cells.minimum_units.units = 10
+    request.rules.cells.minimum_units.consequence = Consequence.PROTECT
+    asked = statistic_to_assess(request)
+    found = assess_statistic(asked.statistic, asked.facts, asked.rules, asked.errors)
+    return [(one.rule, one.cells, one.measure) for one in found.findings]
+
+
+FEW_HAVE_IT = [(ReasonCode.MINIMUM_UNITS, (0,), "income")]
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        {"valid_units": [3], "valid_records": [3]},
+        {"valid_records": [3]},
+        {"valid_units": [117], "valid_records": [117], "lacking_units": [3]},
+        {"valid_holdings": [3]},
+    ],
+    ids=["units", "records", "lacking", "holdings"],
+)
+def test_a_mean_is_of_those_who_have_the_measure_and_not_of_the_whole_group(of):
+    assert mean_of(120, **of) == FEW_HAVE_IT
+
+
+def test_a_mean_of_enough_who_have_the_measure_is_safe():
+    assert mean_of(120) == []
+    assert mean_of(120, valid_units=[60], valid_records=[60]) == []
+
+
+def test_a_group_of_few_is_found_once_and_not_for_each_measure_again():
+    assert mean_of(3, valid_units=[3], valid_records=[3]) == [(ReasonCode.MINIMUM_UNITS, (0,), "")]

@@ -18,7 +18,7 @@ from sdcgate.methods.positions import FactsError
 from sdcgate.methods.rules import Finding, ReasonCode
 from sdcgate.methods.tables.concentration import concentration
 from sdcgate.methods.tables.judged import Judged, Unjudged, found
-from sdcgate.methods.tables.sensitivity import CLOSE, equal_values, few_units
+from sdcgate.methods.tables.sensitivity import CLOSE, equal_values, few_of_measure, few_units, respondents
 
 SUMS = frozenset(
     {
@@ -166,12 +166,16 @@ def _units(facts: StatisticFacts, rules: StatisticRules) -> Iterator[Judged]:
     rule = rules.table.minimum_units
     if rule is None:
         return
-    units = facts.table.units
-    if not units.size:
-        yield Unjudged(ReasonCode.MINIMUM_UNITS, "units")
-    yield from found(
-        ReasonCode.MINIMUM_UNITS, rule.consequence, few_units(units, rule.units), bound=rule.units
-    )
+    code, table = ReasonCode.MINIMUM_UNITS, facts.table
+    if not table.units.size:
+        yield Unjudged(code, "units")
+    few = few_units(respondents(table.holdings, table.units), rule.units)
+    yield from found(code, rule.consequence, few, bound=rule.units)
+    for measure in table.measures:
+        # Where nothing is said of who has a measure the group is those who have it.
+        unsafe = few_of_measure(table, measure, rule.units)
+        if unsafe.size == few.size:
+            yield from found(code, rule.consequence, unsafe & ~few, measure.name, rule.units)
 
 
 def _households(facts: StatisticFacts, rules: StatisticRules) -> Iterator[Judged]:

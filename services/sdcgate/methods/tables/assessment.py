@@ -27,8 +27,10 @@ from sdcgate.methods.tables.sensitivity import (
     CLOSE,
     equal_values,
     few_households,
+    few_of_measure,
     few_units,
-    few_with_or_without,
+    first_known,
+    respondents,
 )
 
 
@@ -115,31 +117,14 @@ def _minimum_units(facts: Facts, rules: Rules) -> Iterator[Judged]:
     code = ReasonCode.MINIMUM_UNITS
     if not facts.units.size:
         yield Unjudged(code, "units")
-    few = few_units(_respondents(facts.holdings, _first_known(facts.units, facts.records)), rule.units)
+    few = few_units(respondents(facts.holdings, first_known(facts.units, facts.records)), rule.units)
     levels = Levels(sliding=np.full(len(few), bound))
     yield from found(code, rule.consequence, few, bound=bound, levels=levels)
     for measure in facts.measures:
         absent = [name for name in ("valid_units", "valid_records") if not getattr(measure, name).size]
         yield from (Unjudged(code, f"{name} of {measure.name}") for name in absent)
-        if absent or not (facts.units.size and facts.records.size):
-            unsafe = few_units(_first_known(measure.valid_units, measure.valid_records), rule.units)
-        else:
-            unsafe = few_with_or_without(facts, measure, rule.units)
-        if measure.valid_holdings is not None and measure.valid_holdings.size:
-            unsafe = unsafe | few_units(measure.valid_holdings, rule.units)
+        unsafe = few_of_measure(facts, measure, rule.units)
         yield from found(code, rule.consequence, unsafe, measure.name, bound)
-
-
-def _first_known(*counts: IntArray) -> IntArray:
-    """The first column that is known; an empty one where none is."""
-    return next((column for column in counts if column.size), counts[0])
-
-
-def _respondents(holdings: IntArray | None, units: IntArray) -> IntArray:
-    """Units that belong to one holding are one respondent."""
-    if holdings is None or not holdings.size:
-        return units
-    return np.minimum(holdings, units) if units.size else holdings
 
 
 def _minimum_households(facts: Facts, rules: Rules) -> Iterator[Judged]:
@@ -150,7 +135,7 @@ def _minimum_households(facts: Facts, rules: Rules) -> Iterator[Judged]:
     if facts.households is None or not facts.households.size:
         yield Unjudged(code, "households")
         return
-    occupants = _first_known(facts.units, facts.records)
+    occupants = first_known(facts.units, facts.records)
     if not occupants.size:
         # A cell without households may still have somebody in it.
         yield Unjudged(code, "units")
@@ -193,7 +178,7 @@ def _equal_values(measure: MeasureFacts, rules: Rules) -> Iterator[Judged]:
     if not smallest.size or not greatest.size:
         yield Unjudged(code, f"{'maxima' if smallest.size else 'minima'} of {measure.name}")
         return
-    valid = _first_known(measure.valid_records, measure.valid_units)
+    valid = first_known(measure.valid_records, measure.valid_units)
     if not valid.size:
         # A cell without any value looks like one of zeros only.
         yield Unjudged(code, f"valid_records of {measure.name}")

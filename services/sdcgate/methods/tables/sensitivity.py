@@ -118,3 +118,31 @@ def few_with_or_without(facts: Facts, measure: MeasureFacts, minimum: int) -> Bo
     lacking = facts.records != measure.valid_records
     unsafe: BoolArray = few_units(measure.valid_units, minimum) | (lacking & ~(sure >= minimum))
     return unsafe
+
+
+def first_known(*counts: IntArray) -> IntArray:
+    """The first column that is known; an empty one where none is."""
+    return next((column for column in counts if column.size), counts[0])
+
+
+def respondents(holdings: IntArray | None, units: IntArray) -> IntArray:
+    """Units that belong to one holding are one respondent."""
+    if holdings is None or not holdings.size:
+        return units
+    return np.minimum(holdings, units) if units.size else holdings
+
+
+def few_of_measure(facts: Facts, measure: MeasureFacts, minimum: int) -> BoolArray:
+    """Cells where too few have a measure, or too few lack it, by the facts that are known, shape (cells,).
+
+    Empty where nothing is known of who has it.
+    """
+    having = first_known(measure.valid_units, measure.valid_records)
+    unsafe = few_units(having, minimum)
+    told = (measure.valid_units, measure.valid_records, facts.units, facts.records)
+    if all(column.size for column in told):
+        unsafe = few_with_or_without(facts, measure, minimum)
+    if measure.valid_holdings is not None and measure.valid_holdings.size:
+        few = few_units(measure.valid_holdings, minimum)
+        unsafe = unsafe | few if unsafe.size else few
+    return unsafe
