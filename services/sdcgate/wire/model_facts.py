@@ -115,7 +115,9 @@ def _contradictions(message: models_pb2.ModelFacts, path: str) -> Iterable[Field
     yield from _of_terms(message, path)
     if message.units > message.records:
         yield FieldProblem(f"{path}.units", "exceeds the records: each unit has at least one")
-    if message.residual_degrees > max(message.records - message.parameters, 0):
+    # Each coefficient is a parameter, also where the number of these is not given.
+    parameters = max(message.parameters, len(message.columns))
+    if message.residual_degrees > max(message.records - parameters, 0):
         yield FieldProblem(f"{path}.residual_degrees", "exceeds the records without the parameters")
     # A unit on the plane of a quantile is on neither side, and its records are fitted exactly.
     on_neither = message.exact_share * message.records
@@ -156,8 +158,19 @@ def _of_terms(message: models_pb2.ModelFacts, path: str) -> Iterable[FieldProble
             )
         if len(term.class_units) % max(len(term.units), 1) or (term.class_units and not term.units):
             yield FieldProblem(f"{where}.class_units", "must have as many classes for each of the units")
-        if any(units < 0 for units in term.class_units):
-            yield FieldProblem(f"{where}.class_units", "must not be negative")
+        elif term.class_units:
+            yield from _of_classes(message, term, f"{where}.class_units")
+
+
+def _of_classes(
+    message: models_pb2.ModelFacts, term: models_pb2.TermFacts, path: str
+) -> Iterable[FieldProblem]:
+    units = np.array(term.units)
+    classes = np.array(term.class_units).reshape(len(units), -1)
+    if ((classes < 0) | (classes > units[:, None])).any():
+        yield FieldProblem(path, "must lie between 0 and the units of their combination")
+    if (classes.sum(axis=1) + message.exact_share * message.records < units - 0.5).any():
+        yield FieldProblem(path, "add up to fewer than the units of a combination, each of which has a class")
 
 
 def rules_to_message(rules: r.ModelRules) -> models_pb2.ModelRules:

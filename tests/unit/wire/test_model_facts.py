@@ -1,5 +1,6 @@
 """Facts of models keep what their rules look at on the way to the risk service and back."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -85,3 +86,31 @@ def test_rows_with_more_units_than_the_model_are_a_contradiction() -> None:
     wrong = facts_to_message(replace(facts, pattern_units=np.array([9999])))
     with pytest.raises(InvalidMessageError, match="pattern_units"):
         facts_from_message(wrong)
+
+
+def test_residual_degrees_are_those_without_the_coefficients_where_no_parameters_are_told() -> None:
+    _, facts = fit_model(model_data(MADE, "cost ~ age + site"), MADE.records, FitOptions(Family.LINEAR))
+    told = facts_to_message(facts)
+    told.ClearField("parameters")
+    assert facts_from_message(told).residual_degrees == facts.residual_degrees
+
+    told.residual_degrees += 1
+    with pytest.raises(InvalidMessageError, match="residual_degrees"):
+        facts_from_message(told)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [lambda units: units + 1000, lambda units: units // 3, lambda units: units - 1000],
+    ids=["more", "fewer", "negative"],
+)
+def test_classes_that_are_not_those_of_their_combination_are_a_contradiction(
+    changed: Callable[[int], int],
+) -> None:
+    data = model_data(MADE, "C(ill, event='yes') ~ site*plan")
+    _, facts = fit_model(data, MADE.records, FitOptions(Family.LOGIT))
+    told = facts_to_message(facts)
+    term = next(one for one in told.terms if one.class_units)
+    term.class_units[:] = [changed(units) for units in term.class_units]
+    with pytest.raises(InvalidMessageError, match="class_units"):
+        facts_from_message(told)

@@ -7,9 +7,16 @@ from sdcgate.methods.cells import Facts
 from sdcgate.methods.outputs.every_statistic import compute_statistic as compute
 from sdcgate.methods.outputs.sample import Sample
 from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment, assess_statistic
-from sdcgate.methods.outputs.statistic_facts import Statistic, StatisticFacts
+from sdcgate.methods.outputs.statistic_facts import (
+    ExtremeFacts,
+    ImpliedCells,
+    PercentileFacts,
+    Statistic,
+    StatisticFacts,
+)
 from sdcgate.methods.outputs.statistic_rules import MaximumResidualShare, usual_rules
 from sdcgate.methods.outputs.statistics import Columns, FactorColumn
+from sdcgate.methods.positions import FactsError
 from sdcgate.methods.rules import (
     Consequence,
     Dominance,
@@ -150,3 +157,29 @@ def test_a_mean_of_enough_who_have_the_measure_is_safe():
 
 def test_a_group_of_few_is_found_once_and_not_for_each_measure_again():
     assert mean_of(3, valid_units=[3], valid_records=[3]) == [(ReasonCode.MINIMUM_UNITS, (0,), "")]
+
+
+def test_more_units_than_the_group_has_are_a_contradiction():
+    counts = np.array([14, 30])
+    many, all_of_them = np.array([14, 31]), np.array([14, 30])
+    facts = StatisticFacts(
+        Facts(units=counts, records=3 * counts),
+        percentiles=(PercentileFacts(0.5, many, many),),
+        extremes=(ExtremeFacts("maximum", many),),
+        implied=(ImpliedCells("mode", np.array([[14, 0], [31, 30]])),),
+    )
+    with pytest.raises(FactsError) as caught:
+        assess_statistic(Statistic.MAXIMUM, facts, RULES)
+    assert {problem.path: problem.cells.tolist() for problem in caught.value.problems} == {
+        "facts.percentiles[0].window_units": [1],
+        "facts.percentiles[0].side_units": [1],
+        "facts.extremes[0].sharing_units": [1],
+        "facts.implied[0].units": [1],
+    }
+    possible = replace(
+        facts,
+        percentiles=(PercentileFacts(0.5, all_of_them, all_of_them),),
+        extremes=(ExtremeFacts("maximum", all_of_them),),
+        implied=(ImpliedCells("mode", np.array([[14, 14], [30, 30]])),),
+    )
+    assert assess_statistic(Statistic.MAXIMUM, possible, RULES)

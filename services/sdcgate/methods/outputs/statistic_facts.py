@@ -92,6 +92,7 @@ class ExtremeFacts:
     """How many households' members have it."""
 
 
+TOO_MANY = "must not exceed the units of the group"
 PRIMARY_UNITS = "primary units"
 """Name of the implied cells on which all errors of a group rest: what they break withholds every figure."""
 
@@ -150,6 +151,8 @@ def _other_problems(facts: StatisticFacts, groups: int) -> Problems:
             yield FactProblem(path, f"must have a row for each of {groups} groups")
             continue
         yield from where(path, table.units.min(axis=1, initial=0) < 0, "must not be negative")
+        most = facts.table.units[:, None] if facts.table.units.shape == (groups,) else np.inf
+        yield from where(path, (table.units > most).any(axis=1), TOO_MANY)
         path = f"facts.implied[{place}].households"
         if table.households is None:
             continue
@@ -163,6 +166,8 @@ def _other_problems(facts: StatisticFacts, groups: int) -> Problems:
             yield FactProblem(path, f"must be one value for each of {groups} groups, not {values.shape}")
         else:
             yield from where(path, np.asarray(values < 0), "must not be negative")
+            if path.endswith("_units") and facts.table.units.shape == (groups,):
+                yield from where(path, np.asarray(values > facts.table.units), TOO_MANY)
     if facts.modal_shares is not None:
         beyond: BoolArray = facts.modal_shares > 1
         yield from where("facts.modal_shares", beyond, "must not exceed 1")
