@@ -1,5 +1,6 @@
 """Facts of models, rules on them and what these find, between messages and dataclasses."""
 
+import re
 from collections.abc import Iterable
 from typing import Any, cast
 
@@ -18,6 +19,8 @@ GREATEST = 1e300
 LEAST = 1e-300
 """Told in place of 0, which says that nothing was given."""
 CONSTANT_TERM = "1"
+CODES = re.compile(r"\[[^\]]*\]")
+"""A category in the name of a coefficient."""
 FEWER = "add up to fewer than the model's units, each of which is in at least one"
 
 
@@ -94,7 +97,17 @@ def facts_from_message(message: models_pb2.ModelFacts, path: str = "facts") -> M
 def _apart(column: models_pb2.ColumnFacts, message: models_pb2.ModelFacts) -> int:
     """Units apart; not needed of the constant, and of factors, of whose categories the units are given."""
     term = message.terms[column.term]
-    return column.units_apart or (0 if term.units or term.text == CONSTANT_TERM else NOT_GIVEN)
+    of_factors = bool(term.units) and not _has_a_number(column.name)
+    return column.units_apart or (0 if of_factors or term.text == CONSTANT_TERM else NOT_GIVEN)
+
+
+def _has_a_number(name: str) -> bool:
+    """Whether a coefficient is of a number within a category, as `site[T.2]:income`: a part without a code.
+
+    A category of many may hold few who have another value of the number than all others have.
+    """
+    parts = CODES.sub("[]", name).split(":")
+    return len({"[]" in part for part in parts}) > 1
 
 
 def _term(message: models_pb2.TermFacts) -> TermFacts:

@@ -9,7 +9,7 @@ import pytest
 from model_frames import made_frame, model_data
 from sdcgate.methods.outputs.fits import Family, FitOptions
 from sdcgate.methods.outputs.fitting import fit_model
-from sdcgate.methods.outputs.model_checks import assess_model
+from sdcgate.methods.outputs.model_checks import assess_model, unjudged
 from sdcgate.methods.outputs.model_rules import (
     MaximumFit,
     MaximumInfluence,
@@ -28,6 +28,7 @@ from sdcgate.wire.model_facts import (
     rules_to_message,
 )
 from sdcgate.wire.problems import InvalidMessageError
+from sdcgate_proto.sdcgate.risk.v1 import models_pb2
 
 MADE = made_frame(300)
 REFUSE = Consequence.REFUSE
@@ -114,3 +115,17 @@ def test_classes_that_are_not_those_of_their_combination_are_a_contradiction(
     term.class_units[:] = [changed(units) for units in term.class_units]
     with pytest.raises(InvalidMessageError, match="class_units"):
         facts_from_message(told)
+
+
+@pytest.mark.parametrize(
+    ("name", "fails"),
+    [("site[T.2]:age", True), ("site[T.2]", False), ("site[T.a:b]:plan[T.1]", False), ("Intercept", False)],
+)
+def test_units_apart_are_needed_of_a_number_within_a_category(name: str, fails: bool) -> None:
+    told = models_pb2.ModelFacts(units=100, records=100, parameters=1, residual_degrees=99)
+    told.columns.add(name=name)
+    told.terms.add(text="a term", units=[50, 50])
+    rules = ModelRules(categories=MinimumCategory(10, REFUSE))
+    facts = facts_from_message(told)
+    assert [one.columns for one in assess_model(facts, rules)] == ([(0,)] if fails else [])
+    assert unjudged(facts, rules)[1] == (("columns.units_apart",) if fails else ())
