@@ -151,8 +151,9 @@ def _other_problems(facts: StatisticFacts, groups: int) -> Problems:
             yield FactProblem(path, f"must have a row for each of {groups} groups")
             continue
         yield from where(path, table.units.min(axis=1, initial=0) < 0, "must not be negative")
-        most = facts.table.units[:, None] if facts.table.units.shape == (groups,) else np.inf
-        yield from where(path, (table.units > most).any(axis=1), TOO_MANY)
+        if facts.table.units.shape == (groups,):
+            most: IntArray = table.units.max(axis=1, initial=0)
+            yield from where(path, np.asarray(most > facts.table.units), TOO_MANY)
         path = f"facts.implied[{place}].households"
         if table.households is None:
             continue
