@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from house import build, people_descriptor, reasons, verdict
+from house import build, cells, people_descriptor, reasons, verdict
 from sdcgate.policy.loading import parse_policy
 
 POLICY = parse_policy(
@@ -59,3 +59,26 @@ def test_people_who_moved_are_of_more_households_than_there_are_people(tmp_path)
     home = [("x", *OTHERS[n % 3], f"b{n}", "home") for n in range(30)]
     moving = [(*YOUNG, f"w{n}", f"w{n}-{wave}") for n in range(3) for wave in range(5)]
     assert asked_twice(tmp_path, home + moving) == ("REFUSED", ["DIFFERENCING"])
+
+
+def test_whose_home_nobody_knows_is_no_home_more_in_a_difference(tmp_path):
+    """They may be of the two families, so that all but the young women of a town are of two homes."""
+    families = [("x", *OTHERS[n % 3], f"b{n}", f"home {n % 2}" if n < 12 else "") for n in range(14)]
+    women = [(*YOUNG, f"w{n}", f"w{n // 2}") for n in range(60)]
+    assert asked_twice(tmp_path, families + women) == ("REFUSED", ["DIFFERENCING"])
+
+
+@pytest.mark.parametrize("homeless", [0, 1, 12])
+def test_whose_home_nobody_knows_is_no_home_more_in_a_cell(tmp_path, homeless):
+    """Two families of a town, and others who may be of them."""
+    families = [("x", f"b{n}", f"home {n % 2}") for n in range(12)]
+    families += [("x", f"unknown {n}", "") for n in range(homeless)]
+    others = [(town, f"{town}{n}", f"{town}{n // 2}") for town in "yz" for n in range(60)]
+    frame = pd.DataFrame(families + others, columns=["town", "id", "home"])
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    house = build(tmp_path, policies={"homes": POLICY}, policy="homes")
+    unit = {"column": "id", "label": "person"}
+    house.engine.register(people_descriptor({"town": "xyz"}, unit=unit, household={"column": "home"}))
+    answer = house.ask(dataset="people", rows=["town"])
+    assert verdict(answer) == "RELEASED_PROTECTED"
+    assert cells(answer)["x",] == (None,)

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from sdcgate.engine.contributions import MeasureShape, Respondents, collapsed, of_respondents, shift_of
 from sdcgate.engine.dataset import Dataset, code_type
 from sdcgate.engine.dialects import Dialect, fitting_sum, in_order, the_one, wide_sum
+from sdcgate.engine.record_columns import UNKNOWN_HOUSEHOLD
 from sdcgate.engine.record_keys import MARK_BITS
 from sdcgate.methods.rules import Contributions
 
@@ -225,7 +226,7 @@ def statement(kind: Statement, shape: Shape, cell: str) -> Any:
     - `units`: first collapsed to (cell, unit), then aggregated by cell;
     - `units at once`: the same where every unit has all its records in one cell, so collapsing by unit does;
     - `records and units`: both, where every unit has one record;
-    - `households`: distinct household ids;
+    - `households`: distinct household ids, of those that are known;
     - `holdings`: first collapsed to (cell, holding), then aggregated by cell.
     """
     import ibis
@@ -244,7 +245,9 @@ def statement(kind: Statement, shape: Shape, cell: str) -> Any:
         both = _of_records(records, shape) | _of_units(records, shape)
         return records.group_by(cell=records[cell]).agg(**both)
     if kind == "households":
-        return records.group_by(cell=records[cell]).agg(households=records["household"].nunique())
+        household = records["household"]
+        known = household.nunique(where=household != UNKNOWN_HOUSEHOLD)
+        return records.group_by(cell=records[cell]).agg(households=known)
     if kind == "holdings":
         by_holding = _by_holding(records, shape, cell)
         return by_holding.group_by("cell").agg(**_of_holdings(by_holding, shape))

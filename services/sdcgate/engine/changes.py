@@ -11,7 +11,7 @@ import numpy as np
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import MEASURE_PREFIX, Region
-from sdcgate.engine.record_columns import HOUSEHOLD_SHARES
+from sdcgate.engine.record_columns import HOUSEHOLD_SHARES, UNKNOWN_HOUSEHOLD
 from sdcgate.engine.snapshot import ReadColumn
 from sdcgate.engine.version_change import changed_keys
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray, MeasureFacts
@@ -174,7 +174,10 @@ class Changes:
 
 
 def _homes(unit: IntArray, sign: IntArray, home: IntArray, units: int) -> list[IntArray]:
-    """One number for all units that are joined by households of either version; -1 on a side without them."""
+    """One number for all units that are joined by households of either version.
+
+    -1 on a side without them, or of which their household is not known.
+    """
     label = np.arange(units)
     while True:
         before = label.copy()
@@ -185,7 +188,8 @@ def _homes(unit: IntArray, sign: IntArray, home: IntArray, units: int) -> list[I
             np.minimum.at(label, mine, least[theirs])
         if (label == before).all():
             break
-    there = [np.bincount(unit[sign == side], minlength=units) > 0 for side in (WAS, IS)]
+    known = home != UNKNOWN_HOUSEHOLD
+    there = [np.bincount(unit[known & (sign == side)], minlength=units) > 0 for side in (WAS, IS)]
     return [np.where(side, label, -1) for side in there]
 
 

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 HOUSEHOLD_SHARES = 10 * lcm(*range(1, 21))
 """A unit of a household of s members counts HOUSEHOLD_SHARES // s: exact up to 20 members."""
+UNKNOWN_HOUSEHOLD = 0
+"""Number of the household of records without an id, which is counted nowhere."""
 _SHOWN_ROWS = 5
 
 
@@ -134,18 +136,18 @@ class RecordColumns:
         return HOUSEHOLD_SHARES // np.where(sizes == 0, largest, sizes)
 
     def household_ids(self) -> tuple[tuple[str, ...], IntArray] | None:
-        """The distinct ids of households, the empty one last, and each record's place among them.
+        """The distinct ids of households, the empty one first, and each record's place among them.
 
-        Unknown households must not make the count larger: records without an id share the empty one. None
-        where there are no ids.
+        Unknown households must not make the count larger: records without an id are of the empty one, which
+        counts for nothing, as they may be of any that is counted. None where there are no ids.
         """
         household = self.descriptor.household
         texts = self._texts(household.column) if household is not None and household.column else None
         if texts is None:
             return None
         ids, index = np.unique(np.array([canonical(text) for text in texts.distinct]), return_inverse=True)
-        places = np.append(index, len(ids))[texts.index].astype(np.int64)
-        return (*map(str, ids), ""), places
+        places = np.append(index + 1, UNKNOWN_HOUSEHOLD)[texts.index].astype(np.int64)
+        return ("", *map(str, ids)), places
 
     def holding(self, units: tuple[tuple[str, ...], IntArray] | None) -> IntArray | None:
         """Dense ids of holdings; a unit without one is a holding itself."""

@@ -6,7 +6,7 @@ from sdcgate.engine.aggregation import records_projection, view_name
 from sdcgate.engine.database import Database
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import Records, RecordsQuery
-from sdcgate.engine.record_columns import HOUSEHOLD_SHARES
+from sdcgate.engine.record_columns import HOUSEHOLD_SHARES, UNKNOWN_HOUSEHOLD
 from sdcgate.engine.table_plan import plan_conditions
 from sdcgate.methods.cells import IntArray
 from sdcgate.methods.outputs.households import Households, households_by_id, households_by_size
@@ -49,7 +49,7 @@ def _households(dataset: Dataset, unit: IntArray, household: IntArray | None) ->
     if household is None:
         return None
     if dataset.household == "id":
-        return households_by_id(household)
+        return households_by_id(household, UNKNOWN_HOUSEHOLD)
     return households_by_size(unit, household / float(HOUSEHOLD_SHARES))
 
 

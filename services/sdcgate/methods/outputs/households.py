@@ -39,10 +39,10 @@ class Households:
         return np.bincount(pairs // span, self.shares[pairs % span], number).astype(np.float64)
 
 
-def households_by_id(ids: IntArray) -> Households:
-    """Of the id of each record's household; records without one have an id in common, as in tables."""
+def households_by_id(ids: IntArray, unknown: int | None = None) -> Households:
+    """Of the id of each record's household; who has the `unknown` one counts for nothing, as in tables."""
     distinct, holders = np.unique(ids, return_inverse=True)
-    return Households(holders.astype(np.int64), np.ones(len(distinct)))
+    return Households(holders.astype(np.int64), (distinct != unknown).astype(np.float64))
 
 
 def households_by_size(units: IntArray, shares: FloatArray) -> Households:
