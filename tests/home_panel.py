@@ -42,8 +42,11 @@ class Panel:
         self.folder, self.descriptor = folder, descriptor_
         self.house = build(folder, policies=policies)
 
-    def register(self, joined=0, homes=1, far=0):
-        """`joined` women come, spread over so many homes, `far` of them where eight people live."""
+    def register(self, joined=0, homes=1, far=0, unknown=0):
+        """`joined` women come, spread over so many homes, `far` of them where eight people live.
+
+        Of the `unknown` last the home is not known.
+        """
         with (self.folder / "people.csv").open("w", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(["person", "home", "sex", "place", "income"])
@@ -52,7 +55,8 @@ class Panel:
                 writer.writerow([f"p{one}", f"h{one // 2}", "fm"[one // 2 % 2], place, 900 + one])
             for one in range(joined):
                 place = "c" if one < far else "a"
-                writer.writerow([f"q{one}", f"g{one % homes}", "f", place, HERS + 40 * one])
+                home = f"g{one % homes}" if one < joined - unknown else ""
+                writer.writerow([f"q{one}", home, "f", place, HERS + 40 * one])
         return self.house.engine.register(descriptor(**self.descriptor)).dataset.version
 
     def ask(self, **request):

@@ -57,6 +57,12 @@ def test_twelve_of_two_households_are_too_few(panel):
     assert cells(panel.ask())["f",] == (None, None)
 
 
+def test_who_joined_without_a_known_home_is_no_home_more(panel):
+    panel.ask()
+    panel.register(joined=14, homes=2, unknown=2)
+    assert cells(panel.ask())["f",] == (None, None)
+
+
 def test_an_approval_does_not_release_what_could_not_be_compared(referred):
     panel, query = referred
     with pytest.raises(Conflict, match="exception"):
