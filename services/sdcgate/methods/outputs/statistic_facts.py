@@ -146,22 +146,7 @@ def _other_problems(facts: StatisticFacts, groups: int) -> Problems:
         if not 0 < percentile.point < 1:
             yield FactProblem(f"facts.percentiles[{place}].point", "must be above 0 and below 1")
     for place, table in enumerate(facts.implied):
-        path = f"facts.implied[{place}].units"
-        if table.units.ndim != 2 or table.units.shape[0] != groups:
-            yield FactProblem(path, f"must have a row for each of {groups} groups")
-            continue
-        yield from where(path, table.units.min(axis=1, initial=0) < 0, "must not be negative")
-        if facts.table.units.shape == (groups,):
-            most: IntArray = table.units.max(axis=1, initial=0)
-            yield from where(path, np.asarray(most > facts.table.units), TOO_MANY)
-        path = f"facts.implied[{place}].households"
-        if table.households is None:
-            continue
-        if table.households.shape != table.units.shape:
-            yield FactProblem(path, "must be as many as the units")
-        else:
-            least = table.households.min(axis=1, initial=0)
-            yield from where(path, ~(least >= 0), "must not be negative")
+        yield from _implied_problems(facts.table, table, f"facts.implied[{place}]", groups)
     for path, values in _columns(facts):
         if values.shape != (groups,):
             yield FactProblem(path, f"must be one value for each of {groups} groups, not {values.shape}")
@@ -172,6 +157,23 @@ def _other_problems(facts: StatisticFacts, groups: int) -> Problems:
     if facts.modal_shares is not None:
         beyond: BoolArray = facts.modal_shares > 1
         yield from where("facts.modal_shares", beyond, "must not exceed 1")
+
+
+def _implied_problems(groups_facts: Facts, table: ImpliedCells, path: str, groups: int) -> Problems:
+    if table.units.ndim != 2 or table.units.shape[0] != groups:
+        yield FactProblem(f"{path}.units", f"must have a row for each of {groups} groups")
+        return
+    yield from where(f"{path}.units", table.units.min(axis=1, initial=0) < 0, "must not be negative")
+    if groups_facts.units.shape == (groups,):
+        most: IntArray = table.units.max(axis=1, initial=0)
+        yield from where(f"{path}.units", np.asarray(most > groups_facts.units), TOO_MANY)
+    if table.households is None:
+        return
+    if table.households.shape != table.units.shape:
+        yield FactProblem(f"{path}.households", "must be as many as the units")
+    else:
+        least = table.households.min(axis=1, initial=0)
+        yield from where(f"{path}.households", ~(least >= 0), "must not be negative")
 
 
 def _columns(facts: StatisticFacts) -> Iterator[tuple[str, FloatArray | IntArray]]:

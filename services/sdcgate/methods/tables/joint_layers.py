@@ -87,16 +87,15 @@ def most_records_told(
         each, bounds = panel.most(layer, full), dict[bool, tuple[int, Box]]()
         if each == anywhere:
             continue
-        inside = _at_most(boxes, box)
         for around in {(), *(tuple(pair for pair in layer if pair != one) for one in layer)} - {layer}:
             wider = _joined(fixed, around)
             counts = boxes.counts(wider)
-            if counts is None or not counts.told & UNITS:
-                continue
-            most = each * counts.units
-            if most < inside:
-                new = wider in fresh
+            if counts is not None and counts.told & UNITS:
+                new, most = wider in fresh, each * counts.units
                 bounds[new] = min(bounds.get(new, (most, wider)), (most, wider))
+        if bounds:
+            inside = _at_most(boxes, box)
+            bounds = {new: bound for new, bound in bounds.items() if bound[0] < inside}
         if True in bounds and False in bounds and bounds[False][0] <= bounds[True][0]:
             del bounds[True]
         for most, wider in bounds.values():
