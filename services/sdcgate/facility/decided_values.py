@@ -2,7 +2,8 @@
 
 In a sample that is drawn town by town everybody of a town may have the same weight, and after calibration by
 sex and age everybody of the same sex and age. A month that is a variable may be a measure as well. What
-others learn of their sums are equations of counts by these variables (`decided_sums`).
+others learn of their sums are equations of counts by these variables (`decided_sums`), and so are weighted
+sums of such a measure, which are no sums of what one variable decides.
 """
 
 from collections import defaultdict
@@ -18,7 +19,7 @@ from sdcgate.engine.engine import Engine
 from sdcgate.facility.boxes import compressed, occurring_places
 from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.methods.cells import FloatArray, IntArray
-from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.boxes import NOBODY, Box, intersection
 from sdcgate.methods.tables.combined_sums import Decided
 
 KEPT = 1_000
@@ -40,13 +41,21 @@ class DecidedValues:
         """By which variables a quantity is decided; none where it is not.
 
         Of the weight, and of a measure that is not weighted: one variable, or two of which none does alone.
+        Of a measure that is weighted: those of the weight and those of the measure, where both are decided.
         Raises SnapshotDamaged.
         """
+        weighted, measure = quantity.startswith(WEIGHTED_PREFIX), quantity.removeprefix(WEIGHTED_PREFIX)
         lowest, highest = dataset.weight_bounds
-        of_weight = quantity == WEIGHTED_PREFIX and dataset.weighted and lowest < highest
-        return self._kept(dataset, quantity) if of_weight or quantity in dataset.profiles else ()
+        if weighted and not (dataset.weighted and lowest < highest):
+            return ()
+        named = measure in dataset.profiles or quantity == WEIGHTED_PREFIX
+        return self._kept(dataset, quantity) if named else ()
 
     def _looked_for(self, dataset: Dataset, quantity: str) -> tuple[Decided, ...]:
+        if quantity.startswith(WEIGHTED_PREFIX) and quantity != WEIGHTED_PREFIX:
+            of_measure = self._kept(dataset, quantity.removeprefix(WEIGHTED_PREFIX))
+            of_weight = self._kept(dataset, WEIGHTED_PREFIX) if of_measure else ()
+            return tuple(_product(weighs, has) for weighs in of_weight for has in of_measure)
         names = dict.fromkeys(
             dataset.variation[one.name].determined_by or one.name for one in dataset.descriptor.variables
         )
@@ -70,6 +79,17 @@ class DecidedValues:
             if values is not None and dataset.n_records >= FEW * len(values[1]):
                 full = {name: compressed(dataset, name, dataset.full_mask(name)) for name in variables}
                 yield Decided(_parts(dataset, variables, *values), full)
+
+
+def _product(weight: Decided, measure: Decided) -> Decided:
+    """What everybody has of a measure times what he weighs; the same variable may decide both."""
+    parts = tuple(
+        (inside, weighs * has)
+        for box, weighs in weight.parts
+        for other, has in measure.parts
+        if (inside := intersection(box, other)) != NOBODY
+    )
+    return Decided(parts, {**weight.full, **measure.full})
 
 
 def _parts(

@@ -123,7 +123,7 @@ class _Audit:
         extent, varying = self.extent, None if self.panel is None else self.panel.varying
         boxes = leaving.boxes.adding_up(varying, units)
         held = partial(extent.truth.held, units, needed=bool(boxes.combined))
-        domain = joint_domain(names, boxes, leaving.full, extent.atoms)
+        domain = joint_domain(names, boxes, leaving.full, extent.atoms, leaving.deciding)
         boxes = boxes.with_shares(domain, fresh)
         if self.panel is not None and leaving.tells:
             news, told = leaving.units_first, told_by_layers if units else most_records_told

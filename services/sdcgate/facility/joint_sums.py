@@ -93,7 +93,8 @@ class MeasureHistory:
         Finer than the measure's own boxes do: as long as that makes no more codes. Then variables that only
         counts have are looked at as well.
         """
-        domain = joint_domain({*first, self.having}, self.boxes, self.full, most_atoms)
+        deciding = self.of_measure.deciding
+        domain = joint_domain({*first, self.having}, self.boxes, self.full, most_atoms, deciding)
         together = self._together()
         if joint_atoms(domain, together, self.full) > most_atoms:
             return domain, False

@@ -57,6 +57,11 @@ class Leaving:
         return frozenset(name for new in self.tables for name in new.table.variables())
 
     @cached_property
+    def deciding(self) -> Sequence[Variables]:
+        """The variables that decide what is summed, each set once: a total restricts none of them."""
+        return list(dict.fromkeys(sums.decided.variables for sums in self.decided))
+
+    @cached_property
     def certain(self) -> bool:
         """Whether all that left, and is about to, tells all its figures for sure."""
         new = [*self.tables, *(sums.table for sums in self.decided)]

@@ -86,5 +86,20 @@ def test_what_one_person_has_otherwise_or_nobody_differs_in_is_not_decided(decid
 
 
 def test_other_quantities_are_decided_by_nothing(decided):
-    for quantity in ("weight:fee", "fee^2", "counts"):
+    for quantity in ("weight:income", "fee^2", "counts", ""):
         assert decided(people(by_town), quantity) == ()
+
+
+def test_a_weighted_measure_is_decided_by_what_decides_the_weight_and_the_measure(decided):
+    (found,) = decided(people(by_town), "weight:fee")
+    assert dict(found.parts) == {(("town", 0b101),): 25.0, (("town", 0b010),): 7.5 * 12.25}
+    (crossed,) = decided(people(lambda made: 2 * made.age.astype(float)), "weight:fee")
+    assert crossed.variables == {"age", "town"}
+    assert len(crossed.parts) == 6
+    assert dict(crossed.parts)[("age", 0b100), ("town", 0b010)] == 6 * 7.5
+
+
+def test_a_weighted_measure_is_decided_by_nothing_where_weights_or_the_measure_are_not(decided):
+    rng = np.random.default_rng(5)
+    assert decided(people(lambda made: rng.integers(1, 900, len(made)) / 4), "weight:fee") == ()
+    assert decided(people(lambda made: np.full(len(made), 3.0)), "weight:fee") == ()

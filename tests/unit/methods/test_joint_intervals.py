@@ -194,6 +194,15 @@ def test_a_domain_grows_by_what_adds_most_boxes_as_far_as_its_size_allows(most, 
     assert joint_domain({"age"}, known, FULL, most) == expected
 
 
+@pytest.mark.parametrize(("most", "expected"), [(5, set()), (6, {"age", "sex"}), (12, {"age", "sex"})])
+def test_variables_that_come_together_come_as_a_whole_or_not_at_all(most, expected):
+    """A total restricts none of the variables that decide what is summed, and joins them all the same."""
+    by_sex = [(box(age=a, sex=s), Counts(1, 1)) for a in (1, 2, 4) for s in (1, 2)]
+    known = JointBoxes().grown(by_sex, [])
+    assert joint_domain(set(), known, FULL, most) == set()
+    assert joint_domain(set(), known, FULL, most, [frozenset({"age", "sex"})]) == expected
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(boxes(), min_size=1, max_size=9, unique=True))
 def test_masks_with_one_variable_more_are_those_within_all_of_them(shown):

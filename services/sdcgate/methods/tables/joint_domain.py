@@ -5,7 +5,7 @@ within some variables is refuted, what is not may still be within more.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from functools import lru_cache
 from math import prod
 
@@ -14,16 +14,27 @@ from sdcgate.methods.tables.combined_sums import variables_together
 from sdcgate.methods.tables.joint_boxes import JointBoxes, Masks, Variables
 
 
-def joint_domain(first: Set[str], boxes: JointBoxes, full: Mapping[str, int], most_atoms: int) -> Variables:
+def joint_domain(
+    first: Set[str],
+    boxes: JointBoxes,
+    full: Mapping[str, int],
+    most_atoms: int,
+    together: Iterable[Variables] = (),
+) -> Variables:
     """The first variables, and others as long as the joint codes that boxes tell apart are at most so many.
 
     One after the other that comes which adds most boxes. `full` has the full mask of every variable. The
-    first variables are taken whatever their size.
+    first variables are taken whatever their size. Of those that come next `together`, each set comes as a
+    whole or not at all: a sum of what two variables decide is nothing within one of them.
     """
     domain, masks = set(first), boxes.masks_within(first)
     if _atoms(masks, full) > most_atoms:
         return frozenset(domain)
-    adding = _adding(first, boxes)
+    for those in together:
+        wider = boxes.masks_within(domain | those)
+        if _atoms(wider, full) <= most_atoms:
+            domain, masks = domain | those, wider
+    adding = _adding(domain, boxes)
     while candidates := _candidates(adding):
         name = min(candidates, key=lambda name: (-candidates[name], name))
         larger = boxes.masks_with(masks, name)
