@@ -194,9 +194,10 @@ class Look:
             settled.update(box for box in secrets if box not in self.only)
         asked = np.array([box not in settled for box in secrets], dtype=np.bool_)
         again = asked & np.array([box in wide.narrow for box in secrets], dtype=np.bool_)
-        narrow = again | self._newly_narrow(scope, secrets, asked & ~again, wide)
+        newly, supposed = self._newly_narrow(scope, secrets, asked & ~again, wide)
+        narrow, by_factors = again | newly, self._told_after_all(scope, secrets, supposed, wide)
         if not narrow.any():
-            return []
+            return by_factors
         if not self.floor:
             # Others tell nothing; and prices must not rest on which of them were noted before.
             secrets, again = [secrets[place] for place in np.flatnonzero(narrow).tolist()], again[narrow]
@@ -205,10 +206,7 @@ class Look:
         wanted, asked = Explained.ONE_OF_ALIKE, self._with_others(narrow)
         widths, floors = self._widths(secrets), self._floors(secrets)
         found = self._settled(joint_intervals(system, widths, floors, self.deadline, asked, wanted))
-        blamed = [
-            {box for row in told_by(found, secret) if (box := system.published[row]) in self.fresh}
-            for secret in sorted(found.used)
-        ]
+        blamed = self._blamed_sums(system, found)
         apart = narrow & ~found.narrow[: len(secrets)]
         if not all(blamed) or (apart & ~again).any():
             if again.any():
@@ -218,20 +216,59 @@ class Look:
             # It is the withholding that tells, as nothing withheld is empty: no cell can be kept back for it.
             raise JointlyUnproved
         wide.add({secrets[place] for place in np.flatnonzero(apart).tolist()})
-        return blamed
+        return [*blamed, *by_factors]
 
     def _newly_narrow(
         self, scope: Scope, secrets: Sequence[Box], asked: BoolArray, wide: SeenWide
-    ) -> BoolArray:
-        """Asked boxes that fresh ones help to bound too closely, shape (secrets,); what is found is noted."""
+    ) -> tuple[BoolArray, BoolArray]:
+        """Asked boxes that fresh ones help to bound too closely, shape (secrets,); what is found is noted.
+
+        And those that are only supposed to have been told before, by sums with factors that left: they are
+        taken for a little more than they tell (`by_factors`), and fresh ones may tell the rest.
+        """
         narrow, before, looked_at = self._narrow(scope, secrets, asked)
-        wide.note(secrets, asked & ~narrow, looked_at)
         if narrow.any():
             before |= self._before(scope, secrets, narrow & ~before)
-            wide.told.update(secrets[place] for place in np.flatnonzero(before).tolist())
-            narrow &= ~before
-            wide.narrow.update(secrets[place] for place in np.flatnonzero(narrow).tolist())
-        return narrow
+        earlier = any(one.of and one.told_by not in self.fresh for one in scope.combined)
+        supposed = asked & (before | ~looked_at) & earlier
+        wide.note(secrets, asked & ~narrow & ~supposed, looked_at)
+        wide.told.update(secrets[place] for place in np.flatnonzero(before & ~supposed).tolist())
+        narrow &= ~before
+        wide.narrow.update(secrets[place] for place in np.flatnonzero(narrow).tolist())
+        return narrow, supposed
+
+    def _told_after_all(
+        self, scope: Scope, secrets: Sequence[Box], supposed: BoolArray, wide: SeenWide
+    ) -> list[set[Box]]:
+        """What is blamed for boxes that are supposed to be told, where fresh ones are why they are.
+
+        As linear programs have the sums with factors; what these leave wide counts as told.
+        """
+        if not supposed.any():
+            return []
+        narrow, before, _ = self._narrow(scope, secrets, supposed, parted=False)
+        wide.settled.update(secrets[place] for place in np.flatnonzero(supposed & ~narrow).tolist())
+        before |= self._before(scope, secrets, narrow & ~before, parted=False)
+        wide.told.update(secrets[place] for place in np.flatnonzero(before).tolist())
+        narrow &= ~before
+        if not narrow.any():
+            return []
+        system, asked = self._system(scope, secrets), self._with_others(narrow)
+        widths, floors, wanted = self._widths(secrets), self._floors(secrets), Explained.ONE_OF_ALIKE
+        found = self._settled(
+            joint_intervals(system, widths, floors, self.deadline, asked, wanted, parted=False)
+        )
+        blamed = self._blamed_sums(system, found)
+        if not all(blamed):
+            raise JointlyUnproved
+        return blamed
+
+    def _blamed_sums(self, system: JointSystem, found: JointIntervals) -> list[set[Box]]:
+        """For each narrow box that is explained the fresh ones that bound it."""
+        return [
+            {box for row in told_by(found, secret) if (box := system.published[row]) in self.fresh}
+            for secret in sorted(found.used)
+        ]
 
     def _system(self, scope: Scope, secrets: Sequence[Box]) -> JointSystem:
         """All that is known; fresh empty boxes are sums as well, so that what they tell can be seen."""
@@ -248,7 +285,7 @@ class Look:
         )
 
     def _narrow(
-        self, scope: Scope, secrets: Sequence[Box], asked: BoolArray
+        self, scope: Scope, secrets: Sequence[Box], asked: BoolArray, parted: bool = True
     ) -> tuple[BoolArray, BoolArray, BoolArray]:
         """Asked boxes that are told too closely, where fresh ones can be why, shape (secrets,).
 
@@ -263,11 +300,13 @@ class Look:
             np.array([box in self.hidden for box in (*secrets, *self.beside)], dtype=np.bool_),
         )
         widths, floors = self._widths(secrets), self._floors(secrets)
-        found = self._settled(joint_bounds(system, widths, floors, self.deadline, question))
+        found = self._settled(joint_bounds(system, widths, floors, self.deadline, question, parted))
         own = slice(len(secrets))
         return found.narrow[own], found.told_before[own], found.looked_at[own]
 
-    def _before(self, scope: Scope, secrets: Sequence[Box], narrow: BoolArray) -> BoolArray:
+    def _before(
+        self, scope: Scope, secrets: Sequence[Box], narrow: BoolArray, parted: bool = True
+    ) -> BoolArray:
         """Which of the narrow boxes were so without anything fresh, shape (secrets,)."""
         if not narrow.any():
             return narrow
@@ -288,7 +327,7 @@ class Look:
         )
         question = replace(everything_of(system), asked=self._with_others(narrow))
         widths = self._widths(secrets)
-        found = self._settled(joint_bounds(system, widths, floors, self.deadline, question))
+        found = self._settled(joint_bounds(system, widths, floors, self.deadline, question, parted))
         # What is only supposed to have been told is not given up.
         return found.refuted[: len(secrets)]
 

@@ -13,7 +13,7 @@ from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.joint_reduction import Question, everything_of, reduced, subtracted
 from sdcgate.methods.tables.joint_search import Explained, JointIntervals, Search
 from sdcgate.methods.tables.joint_system import TOLERANCE, JointSystem
-from sdcgate.methods.tables.joint_whole import by_factors
+from sdcgate.methods.tables.joint_whole import as_it_is, by_factors
 from sdcgate.methods.tables.solver import Deadline
 
 
@@ -23,6 +23,7 @@ def joint_bounds(
     floor: int | FloatArray,
     deadline: Deadline,
     question: Question | None = None,
+    parted: bool = True,
 ) -> JointIntervals:
     """As `joint_intervals`, and quicker, but not by which sums a secret is told.
 
@@ -33,9 +34,11 @@ def joint_bounds(
         deadline: what is not settled by then is unproved.
         question: what is asked of it; all secrets and all sums unless given. Secrets of which nothing fresh
             can tell anything are not looked at.
+        parted: sums of whole numbers with factors tell how many have each factor, which is a little more than
+            they do (`by_factors`); else they tell what linear programs see, which is a little less.
     """
     whole = everything_of(system) if question is None else question
-    system, row = by_factors(system)
+    system, row = by_factors(system) if parted else as_it_is(system)
     asked = replace(whole, fresh=whole.fresh[row])
     left = reduced(system, asked, floors=bool(np.any(np.asarray(floor) > 0)))
     if not left.possible:
@@ -46,7 +49,9 @@ def joint_bounds(
     if counted is not None:
         counted = replace(counted, beside=counted.beside + left.sure)
     smaller = replace(left.system, counted=counted)
-    found = _searched(smaller, width, least, deadline, left.touched, Explained.NONE, ~left.fresh)
+    found = _searched(
+        smaller, width, least, deadline, left.touched, Explained.NONE, ~left.fresh, whole=parted
+    )
     lowest, highest = found.lowest + left.sure, found.highest + left.sure
     before = found.told_before & ~left.fresh_secrets
     return replace(found, told_before=before, lowest=lowest, highest=highest, looked_at=left.touched, used={})
@@ -59,6 +64,7 @@ def joint_intervals(
     deadline: Deadline,
     asked: BoolArray | None = None,
     explained: Explained = Explained.EACH,
+    parted: bool = True,
 ) -> JointIntervals:
     """Which secrets are told more closely than to `width`, and by which sums.
 
@@ -71,11 +77,12 @@ def joint_intervals(
         deadline: what is not settled by then is unproved.
         asked: secrets that are looked at, shape (secrets,); all unless given. The others are only not empty.
         explained: of which narrow ones prices are wanted.
+        parted: as for `joint_bounds`.
     """
-    parts, row = by_factors(system)
+    parts, row = by_factors(system) if parted else as_it_is(system)
     smaller = subtracted(parts)
     wanted = np.ones(system.secret.shape[0], dtype=np.bool_) if asked is None else asked
-    found = _searched(smaller.system, width, floor, deadline, wanted, explained)
+    found = _searched(smaller.system, width, floor, deadline, wanted, explained, whole=parted)
     used = {
         secret: np.array(
             [np.bincount(row, smaller.prices(prices), len(system.counts)) for prices in found.used[secret]]
@@ -93,8 +100,12 @@ def _searched(
     asked: BoolArray,
     explained: Explained,
     old: BoolArray | None = None,
+    whole: bool = True,
 ) -> JointIntervals:
-    """`old` are known sums, shape (known sums,), of which it is seen whether they suffice."""
+    """`old` are known sums, shape (known sums,), of which it is seen whether they suffice.
+
+    `whole`: what is not seen to be wide in whole numbers is narrow.
+    """
     if not system.columns:
         return _of_nobody(system, floor, asked)
     search = Search(system, width, floor, deadline, asked, explained, old)
@@ -103,7 +114,8 @@ def _searched(
     unproved = np.zeros(search.secrets, dtype=np.bool_)
     for secret in search.left():
         unproved[secret] = search.close[secret] and not search.settle(secret)
-    search.keep_to_whole_numbers()
+    if whole:
+        search.keep_to_whole_numbers()
     return search.result(unproved)
 
 

@@ -34,6 +34,11 @@ class WholeNumbers:
     """None were found, and there may be some."""
 
 
+def as_it_is(system: JointSystem) -> tuple[JointSystem, IntArray]:
+    """The system, of which each sum comes from itself."""
+    return system, np.arange(len(system.counts))
+
+
 def by_factors(system: JointSystem) -> tuple[JointSystem, IntArray]:
     """The system with a sum of its own for all columns that have the same factor in a sum of the same.
 
@@ -43,7 +48,7 @@ def by_factors(system: JointSystem) -> tuple[JointSystem, IntArray]:
     """
     known, held = system.known, system.held
     if known.factors is None or held is None or not (system.whole and (system.same >= 0).any()):
-        return system, np.arange(len(system.counts))
+        return as_it_is(system)
     told = np.concatenate([np.zeros(system.plain, dtype=np.bool_), system.same >= 0])
     parted = told[known.rows]
     part, own = numbered(known.rows[parted], known.factors[parted])
