@@ -197,9 +197,9 @@ def test_a_table_that_withholds_more_than_in_its_turn_before_is_asked_only_of_wh
     known = knowing(released(BY_REGION, withheld=(2, 3), sex=WOMEN))
     asked = []
 
-    def looked(system, width, floor, deadline, question):
+    def looked(system, width, floor, deadline, question, parted):
         asked.append(int(question.asked.sum()))
-        return joint_bounds(system, width, floor, deadline, question)
+        return joint_bounds(system, width, floor, deadline, question, parted)
 
     joint_bounds = joint_look.joint_bounds
     monkeypatch.setattr(joint_look, "joint_bounds", looked)
@@ -257,9 +257,9 @@ def test_what_an_earlier_turn_found_too_close_is_asked_at_once_by_which_cells(mo
     axes, asked = {"region": (0b1000, NORTH | SOUTH | WEST, 0b1111)}, []
     joint_bounds = joint_look.joint_bounds
 
-    def looked(system, width, floor, deadline, question=None):
+    def looked(system, width, floor, deadline, question, parted):
         asked.append(int(question.asked.sum()))
-        return joint_bounds(system, width, floor, deadline, question)
+        return joint_bounds(system, width, floor, deadline, question, parted)
 
     monkeypatch.setattr(joint_look, "joint_bounds", looked)
     assert [found for _, found in turns(known, axes, set(), CLOSE)] == [[0], [1], []]
