@@ -202,11 +202,7 @@ class Look:
             # Others tell nothing; and prices must not rest on which of them were noted before.
             secrets, again = [secrets[place] for place in np.flatnonzero(narrow).tolist()], again[narrow]
             narrow = narrow[narrow]
-        system = self._system(scope, secrets)
-        wanted, asked = Explained.ONE_OF_ALIKE, self._with_others(narrow)
-        widths, floors = self._widths(secrets), self._floors(secrets)
-        found = self._settled(joint_intervals(system, widths, floors, self.deadline, asked, wanted))
-        blamed = self._blamed_sums(system, found)
+        found, blamed = self._explained(scope, secrets, narrow)
         apart = narrow & ~found.narrow[: len(secrets)]
         if not all(blamed) or (apart & ~again).any():
             if again.any():
@@ -253,19 +249,19 @@ class Look:
         narrow &= ~before
         if not narrow.any():
             return []
-        system, asked = self._system(scope, secrets), self._with_others(narrow)
-        widths, floors, wanted = self._widths(secrets), self._floors(secrets), Explained.ONE_OF_ALIKE
-        found = self._settled(
-            joint_intervals(system, widths, floors, self.deadline, asked, wanted, parted=False)
-        )
-        blamed = self._blamed_sums(system, found)
+        _, blamed = self._explained(scope, secrets, narrow, parted=False)
         if not all(blamed):
             raise JointlyUnproved
         return blamed
 
-    def _blamed_sums(self, system: JointSystem, found: JointIntervals) -> list[set[Box]]:
-        """For each narrow box that is explained the fresh ones that bound it."""
-        return [
+    def _explained(
+        self, scope: Scope, secrets: Sequence[Box], narrow: BoolArray, parted: bool = True
+    ) -> tuple[JointIntervals, list[set[Box]]]:
+        """How closely narrow boxes are told, and for one of those alike each the fresh ones that bound it."""
+        system, asked = self._system(scope, secrets), self._with_others(narrow)
+        widths, floors, wanted = self._widths(secrets), self._floors(secrets), Explained.ONE_OF_ALIKE
+        found = self._settled(joint_intervals(system, widths, floors, self.deadline, asked, wanted, parted))
+        return found, [
             {box for row in told_by(found, secret) if (box := system.published[row]) in self.fresh}
             for secret in sorted(found.used)
         ]
