@@ -21,8 +21,9 @@ from sdcgate.methods.tables.combinations import Held
 from sdcgate.methods.tables.joint_boxes import Variables, variables_of
 from sdcgate.methods.tables.joint_domain import joint_domain
 from sdcgate.methods.tables.joint_layers import most_records_told, told_by_layers
-from sdcgate.methods.tables.joint_panel import MOST_TOGETHER, Panel, Together, together, without_link
+from sdcgate.methods.tables.joint_panel import MOST_TOGETHER, Together, together
 from sdcgate.methods.tables.joint_scopes import scopes
+from sdcgate.methods.tables.panel_links import Panel, without_link
 
 
 def telling(

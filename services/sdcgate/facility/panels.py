@@ -6,7 +6,7 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.facility.boxes import compressed
 from sdcgate.facility.plan import Plan
 from sdcgate.methods.cells import TOTAL, Axis, IntArray
-from sdcgate.methods.tables.joint_panel import Panel
+from sdcgate.methods.tables.panel_links import Panel
 
 
 def panel_of(dataset: Dataset) -> Panel | None:

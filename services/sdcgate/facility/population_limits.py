@@ -9,8 +9,9 @@ from sdcgate.methods.tables.boxes import Box, as_texts, from_texts
 from sdcgate.methods.tables.combinations import Held
 from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables, variables_of
 from sdcgate.methods.tables.joint_domain import joint_domain
-from sdcgate.methods.tables.joint_panel import MOST_TOGETHER, Panel, Together, together
+from sdcgate.methods.tables.joint_panel import MOST_TOGETHER, Together, together
 from sdcgate.methods.tables.joint_scopes import scopes
+from sdcgate.methods.tables.panel_links import Panel
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
 

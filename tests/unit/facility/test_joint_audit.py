@@ -16,7 +16,7 @@ from sdcgate.facility.released_ratios import Ratios
 from sdcgate.methods.cells import Facts, State
 from sdcgate.methods.tables.boxes import BoxTable
 from sdcgate.methods.tables.joint_boxes import EVERYTHING, RECORDS, SURELY, UNITS
-from sdcgate.methods.tables.joint_panel import Panel
+from sdcgate.methods.tables.panel_links import Panel
 from sdcgate.methods.tables.solver import Deadline
 
 WIDTH = Width(least=3, floor=0)

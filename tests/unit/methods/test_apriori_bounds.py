@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sdcgate.methods.tables.apriori_bounds import apriori_bounds
 from sdcgate.methods.tables.boxes import NOBODY, is_inside, make_box
 from sdcgate.methods.tables.joint_boxes import RECORDS, SURELY, UNITS, Counts, JointBoxes
-from sdcgate.methods.tables.joint_panel import Panel
+from sdcgate.methods.tables.panel_links import Panel
 
 FULL = {"sex": 0b11, "region": 0b111, "wave": 0b11}
 PANEL = Panel(frozenset({"wave"}), 2, "wave")

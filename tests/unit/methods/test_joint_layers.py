@@ -3,7 +3,7 @@
 from sdcgate.methods.tables.boxes import make_box
 from sdcgate.methods.tables.joint_boxes import RECORDS, SURELY, UNITS, Counts, JointBoxes
 from sdcgate.methods.tables.joint_layers import told_by_layers
-from sdcgate.methods.tables.joint_panel import Panel
+from sdcgate.methods.tables.panel_links import Panel
 
 FULL = {"region": 0b11, "wave": 0b111}
 PANEL = Panel(frozenset({"wave"}), 3, "wave")

@@ -12,8 +12,9 @@ from sdcgate.methods.tables.combinations import Combinations, Held
 from sdcgate.methods.tables.joint_boxes import SURELY, UNITS, Counts, JointBoxes
 from sdcgate.methods.tables.joint_intervals import joint_bounds
 from sdcgate.methods.tables.joint_moves import agrees
-from sdcgate.methods.tables.joint_panel import Panel, Together, is_link, together, without_kind
+from sdcgate.methods.tables.joint_panel import Together, together, without_kind
 from sdcgate.methods.tables.joint_system import joint_system
+from sdcgate.methods.tables.panel_links import Panel, is_link
 from sdcgate.methods.tables.solver import Deadline
 
 REGIONS, WAVES = 3, 3

@@ -13,7 +13,7 @@ import numpy as np
 from sdcgate.methods.cells import BoolArray, FloatArray
 from sdcgate.methods.tables.boxes import NOBODY, Box
 from sdcgate.methods.tables.joint_boxes import RECORDS, UNITS, Counts, JointBoxes
-from sdcgate.methods.tables.joint_panel import Panel
+from sdcgate.methods.tables.panel_links import Panel
 
 
 @dataclass(frozen=True, slots=True, eq=False)

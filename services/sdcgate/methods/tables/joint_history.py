@@ -18,12 +18,13 @@ from sdcgate.methods.tables.combined_sums import CombinedSum
 from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables, variables_of
 from sdcgate.methods.tables.joint_domain import joint_domain
 from sdcgate.methods.tables.joint_intervals import joint_bounds, joint_intervals
-from sdcgate.methods.tables.joint_panel import KIND, Panel, Together, is_link, together
+from sdcgate.methods.tables.joint_panel import Together, together
 from sdcgate.methods.tables.joint_reduction import everything_of
 from sdcgate.methods.tables.joint_search import JointIntervals
 from sdcgate.methods.tables.joint_sums import PART, PARTS, ROOM, Amounts, Measured, as_array, of_all_parts
 from sdcgate.methods.tables.joint_system import TOLERANCE, JointSystem, joint_system
 from sdcgate.methods.tables.joint_witnesses import Everything, wide_over_everything
+from sdcgate.methods.tables.panel_links import KIND, Panel, is_link
 from sdcgate.methods.tables.solver import Deadline
 
 Occurring = Callable[[tuple[str, ...]], Combinations]

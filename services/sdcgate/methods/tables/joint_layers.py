@@ -8,6 +8,7 @@ joint codes `joint_panel` asks for it.
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from sdcgate.methods.tables.joint_boxes import (
     JointBoxes,
     variables_of,
 )
-from sdcgate.methods.tables.joint_panel import LINK, Panel
+from sdcgate.methods.tables.panel_links import LINK, Panel
 
 FAR = 1e6
 """What nothing is known to have less than, a box has at most: far more than there are people."""
@@ -82,7 +83,9 @@ def most_records_told(
         Each named by the box whose units tell it (`without_link`).
     """
     found, anywhere = list[CombinedSum](), panel.most((), full)
-    for box in boxes.secrets_within(domain):
+    # Elsewhere each unit may have all its records.
+    in_waves = (those for names, those in boxes.secret.items() if panel.wave in names and names <= domain)
+    for box in chain.from_iterable(those.of_records for those in in_waves):
         fixed, layer = panel.parts(box)
         each, bounds = panel.most(layer, full), dict[bool, tuple[int, Box]]()
         if each == anywhere:
