@@ -17,8 +17,8 @@ def asked_under(tmp_path):
     def answer(name, settings):
         folder = tmp_path / name
         (folder / "policies").mkdir(parents=True)
-        line = "    zeros_withheld: null"
-        (folder / "policies" / "israel-cbs.yaml").write_text(text.replace(line, f"{line}\n{settings}"))
+        line = next(line for line in text.splitlines() if line.startswith("    effort_ms: 700"))
+        (folder / "policies" / "israel-cbs.yaml").write_text(text.replace(line, settings))
         house = with_randhie(folder, policies=load_policies(folder / "policies"))
         answered = house.ask(**ASKED)
         assert verdict(answered) == "RELEASED_PROTECTED"
