@@ -170,3 +170,50 @@ def test_variances_with_weights_that_nobody_knows_leave_beside_plain_ones(tmp_pa
     assert verdict(statistic(house, "VARIANCE", weighted=False)) == "RELEASED"
     assert verdict(statistic(house, "VARIANCE", weighted=True)) == "RELEASED"
     house.facility.close()
+
+
+BOTH = ["UNITS", "WEIGHTED_UNITS"]
+
+
+def test_plain_and_weighted_counts_of_one_cell_tell_how_many_of_it_are_of_the_south() -> None:
+    ill = people()[people().health == "ill"]
+    assert (ill.weight.sum() - len(ill)) / (3 - 1) == ILL_OF_THE_SOUTH
+
+
+@pytest.mark.parametrize("figures", [BOTH, ["WEIGHTED_UNITS"], ["SUM:income", "WEIGHTED_SUM:income"]])
+def test_a_cell_does_not_leave_with_weights_that_tell_few_of_a_region_nobody_asked_for(
+    house: House, figures: list[str]
+) -> None:
+    assert verdict(house.ask(dataset="people", rows=["health"])) == "RELEASED"
+    weighted = house.ask(dataset="people", rows=["health"], figures=figures)
+    assert verdict(weighted) != "RELEASED"
+    assert not verdict(weighted).startswith("RELEASED") or set(cells(weighted)["ill",]) == {None}
+
+
+def test_a_difference_does_not_tell_few_of_a_region_by_its_weights(house: House) -> None:
+    assert verdict(house.ask(dataset="people", figures=BOTH)) == "RELEASED"
+    assert verdict(house.ask(dataset="people", figures=BOTH, health=["well"])) == "REFUSED"
+
+
+def test_cells_with_enough_people_of_either_weight_leave_with_weights(house: House) -> None:
+    assert verdict(house.ask(dataset="people", rows=["sex"], figures=BOTH)) == "RELEASED"
+    assert verdict(house.ask(dataset="people", rows=["region"], columns=["sex"], figures=BOTH)) == "RELEASED"
+
+
+def test_withheld_cells_of_a_line_are_not_few_of_one_weight_together(tmp_path) -> None:
+    sizes = {("t1", "south"): 2, ("t2", "south"): 3, ("t3", "south"): 40, ("t4", "south"): 40}
+    codes = [(town, region) for (town, region), size in sizes.items() for _ in range(size)]
+    codes += [(town, "north") for town in ("t1", "t2", "t3", "t4") for _ in range(40)]
+    frame = pd.DataFrame(codes, columns=["town", "region"])
+    frame["id"], frame["weight"] = np.arange(len(frame)), np.where(frame.region == "south", 3.0, 1.0)
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    made = build(tmp_path, policy="five-safes")
+    listed = {"town": ("t1", "t2", "t3", "t4"), "region": ("north", "south")}
+    more = {"unit": {"column": "id"}, "weight": {"column": "weight"}, "design": {"coverage": "SAMPLE"}}
+    made.engine.register(people_descriptor(listed, **more))
+    answered = cells(made.ask(dataset="people", rows=["town"], figures=BOTH))
+    withheld = [town for town in listed["town"] if answered[town,][0] is None]
+    assert {"t1", "t2"} <= set(withheld)
+    assert answered["_T",] == (245.0, 415.0)
+    assert sum(sizes[town, "south"] for town in withheld) >= 10
+    made.facility.close()

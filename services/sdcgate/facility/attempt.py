@@ -41,6 +41,7 @@ from sdcgate.facility.region_records import without_measures
 from sdcgate.facility.telling import told_figures, told_ratios
 from sdcgate.facility.told_extremes import narrowing, with_narrowed
 from sdcgate.facility.told_together import Together
+from sdcgate.facility.weight_classes import WeightClasses
 from sdcgate.facility.weights import WEIGHTED_PREFIX, with_weights
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode
@@ -104,6 +105,8 @@ class Attempt:
     """What it tells beside all that has left."""
     implied: Implied = field(init=False, default=NOTHING_IMPLIED)
     """What the table tells of measures that it does not show."""
+    weights: WeightClasses | None = field(init=False, default=None, repr=False)
+    """The people of one weight in its cells, where weights tell how many these are."""
 
     def __post_init__(self) -> None:
         self.facts = with_weights(self.plan, self.computed.facts)
@@ -165,6 +168,17 @@ class Attempt:
         self.findings += implied.findings
         if implied.unsafe is not None:
             self.unsafe |= implied.unsafe & ~self.empty
+
+    def also_weighs(self, classes: WeightClasses) -> None:
+        """Take in what plain and weighted figures tell together."""
+        self.weights = classes
+        self.unsafe |= classes.unsafe & ~self.empty
+        for table in (table for tables in classes.tables for table in tables):
+            self.before |= self.known.of(table.quantity).withheld_before(table) & ~self.empty
+
+    @property
+    def _of_one_weight(self) -> tuple[tuple[ReleasedTable, ...], ...]:
+        return () if self.weights is None else self.weights.tables
 
     def held(self, consequence: Consequence, *codes: ReasonCode) -> Outcome:
         """Nothing leaves: referred or refused."""
@@ -270,6 +284,7 @@ class Attempt:
         nowhere, problem = np.zeros(len(self.facts), dtype=np.bool_), None
         known = {quantity.quantity: nowhere for quantity in self.new}
         found = Protected(nowhere, nowhere, proved=True)
+        of_unions = inspector if self.weights is None else self.weights.judging(inspector)
         for self.rounds, each in enumerate(KEPT_BACK, start=1):
             self.still_time()
             try:
@@ -286,11 +301,11 @@ class Attempt:
                     if self.rounds == 2:
                         # Most tables need none of it: it takes time, and costs cells.
                         problem = with_bounds(problem, self.new[0], self.known.of(COUNTS), self.plan)
-                    found = protect(self.plan, problem, must, service, inspector, remaining, found.witnesses)
+                    found = protect(self.plan, problem, must, service, of_unions, remaining, found.witnesses)
                     if not found.proved and problem.published:
                         # What they hold back may have been told before: that the joint audit knows.
                         problem = replace(problem, published=())
-                        found = protect(self.plan, problem, must, service, inspector, remaining)
+                        found = protect(self.plan, problem, must, service, of_unions, remaining)
                 if not found.proved or (self.unsafe & ~(found.secret & found.marked)).any():
                     break
                 left = self._left(known, found)
@@ -398,7 +413,11 @@ class Attempt:
         """Cells in unsafe differences with earlier releases: by filters only, and by detail."""
         tables = [
             (quantity, self.known.of(quantity.quantity).published)
-            for quantity in (*self.new, *self.implied.tables)
+            for quantity in (
+                *self.new,
+                *(one for side in self._of_one_weight for one in side),
+                *self.implied.tables,
+            )
             if not quantity.quantity.startswith(WEIGHTED_PREFIX)
         ]
         found = unsafe_differences(tables, inspector, self.implied.names)
@@ -424,6 +443,24 @@ class Attempt:
             states[secret & ~before] = State.WITHHELD
             told = self._told(quantity.quantity, before)
             left.append(replace(quantity.with_states(states), told=told, figures=figures, ratios=of_both))
+        return [*left, *(one for side in self._of_one_weight for one in self._left_of(side, found))]
+
+    def _left_of(self, side: Sequence[ReleasedTable], found: Protected) -> list[ReleasedTable]:
+        """The people of one weight as they would leave: perhaps told where the figures of the cell are."""
+        known, left = self.together.known_cells(side, self.known), list[ReleasedTable]()
+        figures = told_figures(
+            self.plan, self.computed.axes, self.computed.varying, [self.new[0], *side], found.marked
+        )
+        for table, told_now in zip(side, figures[1:], strict=True):
+            before = found.secret & known[table.quantity]
+            perhaps = np.where(told_now != 0, PERHAPS, 0)
+            states = np.where((perhaps != 0) | before, State.PUBLISHED, State.ABSENT)
+            # Everybody takes what is withheld to have somebody: that nobody weighs so is not hidden.
+            hidden = found.secret & ~before
+            some = (table.table.records > 0) | (self.plan.policy.count_floor == 0)
+            states[hidden] = np.where(some, State.WITHHELD, State.ABSENT)[hidden]
+            told = self._told(table.quantity, before)
+            left.append(replace(table.with_states(states), told=told, figures=perhaps))
         return left
 
     def _told(self, quantity: str, cells: BoolArray) -> Told:

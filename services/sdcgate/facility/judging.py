@@ -36,6 +36,7 @@ from sdcgate.facility.ports import ProtectionService, RiskService
 from sdcgate.facility.protection import empty_codes
 from sdcgate.facility.sensitive_filters import Unfiltered, group_disclosing_filters, unfiltered
 from sdcgate.facility.watching import Stage, watcher
+from sdcgate.facility.weight_classes import weight_classes
 from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.methods.cells import Axis, BoolArray, Facts, IntArray, MeasureFacts, State
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode, Rules
@@ -257,7 +258,9 @@ class Judge:
         """Steps 6 and 7 of an attempt that may leave."""
         try:
             implied = self._implied(attempt.plan, attempt.computed, attempt.known, inspector)
-        except SpanBudgetExceeded:
+            decided = attempt.truth.decided(WEIGHTED_PREFIX) if attempt.plan.with_weights else ()
+            attempt.also_weighs(weight_classes(attempt.plan, attempt.new[0], decided, inspector))
+        except (SpanBudgetExceeded, TooManyDifferences):
             return attempt.held(Consequence.REFER, ReasonCode.UNPROVED)
         attempt.also_tells(implied)
         # Differences come first: a refusal for the size of a population would tell its size against them.
