@@ -178,6 +178,40 @@ def test_weighted_figures_are_judged_by_weighted_contributions_where_no_other_sh
         assert verdict(made.ask(dataset="plants", rows=["region"], figures=figures)) == expected
 
 
+def heavy() -> pd.DataFrame:
+    """Plants nearly alike, of which one in the north weighs 5,000 and all others 1."""
+    frame = plants()
+    frame["turnover"], frame["w"], frame["company"] = 100 + np.arange(len(frame)) % 17, 1.0, frame["id"]
+    frame.loc[frame.index[frame["region"] == "north"][0], "w"] = 5000.0
+    return frame
+
+
+@pytest.mark.parametrize("beside", ["SUM:turnover", "MEAN:turnover"])
+def test_weighted_figures_are_judged_by_weighted_contributions_beside_others_as_well(tmp_path, beside):
+    rules = "p_percent: {share: 0.1, coalition: 2, consequence: protect}" + CONTRIBUTIONS + "{weighted: true}"
+    frame = heavy()
+    # Without weights nobody stands out; weighted, all others together are 0.3% of one.
+    north = frame[frame["region"] == "north"]
+    assert (north["turnover"] * (north["w"] == 1)).sum() < 0.003 * (north["turnover"] * north["w"]).max()
+    made = house(tmp_path, rules, frame, **SAMPLE)
+    assert verdict(ask(made, beside)) == "RELEASED"
+    both = made.ask(dataset="plants", rows=["region"], figures=[beside, "WEIGHTED_SUM:turnover"])
+    assert verdict(both) == "RELEASED_PROTECTED"
+    assert "north" in withheld(both)
+
+
+def test_differences_are_judged_by_weighted_contributions_beside_others_as_well(tmp_path):
+    rules = "p_percent: {share: 0.1, coalition: 2, consequence: protect}" + CONTRIBUTIONS + "{weighted: true}"
+    both = ["SUM:turnover", "WEIGHTED_SUM:turnover"]
+    frame = heavy()
+    for region in ("east", "south"):
+        frame.loc[frame.index[frame["region"] == region][:3], "w"] = 9000.0
+    made = house(tmp_path, rules, frame, **SAMPLE)
+    asked = {"dataset": "plants", "figures": both}
+    assert verdict(made.ask(**asked)) == "RELEASED"
+    assert verdict(made.ask(**asked, region=["east", "south", "west"])) == "REFUSED"
+
+
 def test_weighted_figures_of_losses_are_protected_like_others(tmp_path):
     frame = plants()
     frame["turnover"] *= np.where(np.arange(len(frame)) % 2, 1, -1)

@@ -31,7 +31,7 @@ from sdcgate.facility.other_versions import (
 from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.pace import still_time
 from sdcgate.facility.perturbing import MIXED, Perturbing
-from sdcgate.facility.plan import Plan
+from sdcgate.facility.plan import WEIGHTED, Plan
 from sdcgate.facility.ports import ProtectionService, RiskService
 from sdcgate.facility.protection import empty_codes
 from sdcgate.facility.sensitive_filters import Unfiltered, group_disclosing_filters, unfiltered
@@ -114,8 +114,8 @@ class Judge:
         pulse()
         known = known.for_figures(plan.measures)
         facts = computed.table.facts
-        judgement = self._assess(
-            computed.table.axes, facts, applicable(plan), computed.base_units, computed.key, remaining()
+        judgement = self._assess_both(
+            plan, computed.table, applicable(plan), computed.base_units, computed.key, remaining()
         )
         findings = [*judgement.findings, *group_disclosing_filters(plan, computed.table, computed.unfiltered)]
         watcher().judged(plan.dataset.name, judgement.risk)
@@ -145,7 +145,8 @@ class Judge:
             if isinstance(asked, Outcome):
                 return asked
             attempt = replace(attempt, known=compared.known.for_figures(plan.measures), versions=asked)
-            inspector = replace(inspector, also=self._also_changed(compared, plan, remaining))
+            changed = self._also_changed(compared, plan, remaining)
+            inspector = replace(inspector, also=_either(inspector.also, changed))
         with watcher().stage(Stage.PROOF):
             outcome = self._proved(attempt, inspector, remaining)
         watcher().audited(plan.dataset.name, ReasonCode.UNPROVED not in outcome.codes, attempt.rounds)
@@ -156,7 +157,7 @@ class Judge:
     ) -> tuple[Finding, ...]:
         """What the rules find in a table by itself, for checkers of one that is refused."""
         table, rules = computed.table, applicable(plan)
-        found = self._assess(table.axes, table.facts, rules, computed.base_units, computed.key, remaining())
+        found = self._assess_both(plan, table, rules, computed.base_units, computed.key, remaining())
         return tuple(found.findings)
 
     def _asked_by_versions(
@@ -197,7 +198,7 @@ class Judge:
     ) -> Outcome:
         """What would be decided about a table as one of an earlier version, by the rules of its cells."""
         table = self._engine.compute(plan.dataset, _cells(plan))
-        judgement = self._assess(table.axes, table.facts, cell_rules(applicable(plan)), 0, None, remaining())
+        judgement = self._assess_both(plan, table, cell_rules(applicable(plan)), 0, None, remaining())
         empty = empty_codes(table.axes, table.facts.records, table.facts.structural_zeros)
         own = Attempt(
             plan,
@@ -279,6 +280,19 @@ class Judge:
 
         return judge_implied(plan, computed, beside, known, inspector)
 
+    def _assess_both(
+        self, plan: Plan, table: Computed, rules: Rules, base_units: int, key: Key | None, timeout: float
+    ) -> Assessment:
+        """A table by its rules, and its weighted figures by weighted contributions where others show, too."""
+        found = self._assess(table.axes, table.facts, rules, base_units, key, timeout)
+        weighted = beside_plain(plan)
+        if weighted is None:
+            return found
+        beside = self._assess(table.axes, table.facts, weighted, 0, None, timeout)
+        of_weighted = (replace(one, measure=f"{WEIGHTED_PREFIX}{one.measure}") for one in beside.findings)
+        unchecked = tuple(dict.fromkeys((*found.unchecked, *beside.unchecked)))
+        return Assessment((*found.findings, *of_weighted), found.risk, unchecked)
+
     def _assess(
         self,
         axes: tuple[Axis, ...],
@@ -299,8 +313,8 @@ class Judge:
         )
 
     def _inspector(self, plan: Plan, remaining: Callable[[], float]) -> Inspector:
-        rules = cell_rules(applicable(plan))
-        ranks, how = _ranks(plan), rules.contributions
+        rules, weighted = cell_rules(applicable(plan)), beside_plain(plan)
+        ranks, how = _ranks(plan), rules.contributions if weighted is None else weighted.contributions
 
         def count(regions: Sequence[Region], measures: Sequence[str]) -> Facts:
             found = tuple(expanded_region(plan.dataset, region) for region in regions)
@@ -309,13 +323,17 @@ class Judge:
         def units(regions: Sequence[Region]) -> IntArray:
             return count(regions, ()).units
 
-        judge = self._judging_cells(rules, remaining)
+        judge, also = self._judging_cells(rules, remaining), None
+        if weighted is not None:
+            # Nothing bounds differences and unions by plain contributions and weighted ones: all are counted.
+            rules = replace(rules, contributions=weighted.contributions)
+            also = _breaking(count, self._judging_cells(weighted, remaining))
         pulse = still_time(remaining)
         varying = plan.dataset.varying if plan.policy.attrition_hidden else None
         most, group = plan.dataset.records_per_respondent, plan.policy.rules.group_disclosure
         codes = sensitive_codes(plan.dataset) if group is not None else {}
         groups = DisclosedGroups(group.share, codes, units) if group is not None and codes else None
-        return Inspector(rules, most, count, judge, pulse, attrition=varying or frozenset(), groups=groups)
+        return Inspector(rules, most, count, judge, pulse, also, varying or frozenset(), groups)
 
     def _key(self, plan: Plan, computed: Computed) -> Key:
         """Units and weights of each identifying combination, before any suppression.
@@ -349,9 +367,56 @@ def applicable(plan: Plan) -> Rules:
     return rules
 
 
+def beside_plain(plan: Plan) -> Rules | None:
+    """Rules on the weighted contributions of a table that shows other figures of measures, too.
+
+    None where the policy looks at none, where no sum or mean shows with weights, or where all weigh the same.
+    """
+    rules, (lowest, highest) = plan.policy.rules, plan.dataset.weight_bounds
+    shown = any(figure.statistic in WEIGHTED and figure.measure for figure in plan.figures)
+    if not (rules.contributions.weighted and shown and lowest < highest) or plan.only_weighted:
+        return None
+    return Rules(
+        dominance=rules.dominance,
+        p_percent=rules.p_percent,
+        prior_posterior=rules.prior_posterior,
+        linear_sensitivity=rules.linear_sensitivity,
+        contributions=rules.contributions,
+    )
+
+
+Unsafe = Callable[[Sequence[Region], Sequence[str]], BoolArray]
+"""Says which regions are unsafe, with these measures."""
+
+
+def _breaking(
+    count: Callable[[Sequence[Region], Sequence[str]], Facts], judge: Callable[[Facts], Sequence[Finding]]
+) -> Unsafe:
+    """Says which regions break what a judge looks at."""
+
+    def breaking(regions: Sequence[Region], measures: Sequence[str]) -> BoolArray:
+        unsafe = np.zeros(len(regions), dtype=np.bool_)
+        for finding in judge(count(regions, measures)) if len(regions) and measures else ():
+            unsafe[list(finding.cells)] = True
+        return unsafe
+
+    return breaking
+
+
+def _either(first: Unsafe | None, second: Unsafe) -> Unsafe:
+    """Says which regions are unsafe by either."""
+
+    def either(regions: Sequence[Region], measures: Sequence[str]) -> BoolArray:
+        unsafe = second(regions, measures)
+        return unsafe if first is None else unsafe | first(regions, measures)
+
+    return either
+
+
 def _cells(plan: Plan) -> CellQuery:
     """What the engine is asked for."""
-    cells = plan.cells(_ranks(plan), applicable(plan).contributions)
+    weighted = beside_plain(plan)
+    cells = plan.cells(_ranks(plan), (applicable(plan) if weighted is None else weighted).contributions)
     return cells if plan.policy.cell_keys is None else replace(cells, keyed=True)
 
 

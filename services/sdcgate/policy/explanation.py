@@ -123,7 +123,9 @@ def _estimates(rules: Rules) -> Iterator[tuple[str, str]]:
     shifted = rules.contributions.negative is NegativeValues.SHIFTED
     above = "measured by how far they lie above a measure's lower bound" if shifted else "absolute"
     weighted = (
-        " times their weights, where only weighted figures are asked" if rules.contributions.weighted else ""
+        ", and times their weights to weighted sums: alone where only these are asked"
+        if rules.contributions.weighted
+        else ""
     )
     yield "contributions", f"Contributions to sums are {above}{weighted}."
 
