@@ -285,3 +285,44 @@ def test_an_answer_under_rules_of_few_ranks_is_held_against_later_ones_of_many(t
     later = made.ask(dataset="plants", figures=["SUM:turnover"], region=["north", "south"])
     assert verdict(later) == "RELEASED"
     assert verdict(ask(made)) == "RELEASED"
+
+
+def reweighted(frame: pd.DataFrame) -> pd.DataFrame:
+    """Eight plants of the north weigh a little more, and one of them very much more."""
+    later, north = frame.copy(), frame.index[frame["region"] == "north"][:8]
+    later["w"] = later["w"].astype(float)
+    later.loc[north, "w"] += 0.1
+    later.loc[north[0], "w"] += 500
+    return later
+
+
+@pytest.mark.parametrize(("rules", "leaves"), [("", True), (TOGETHER.replace("0.9", "0.1"), False)])
+def test_weights_that_changed_for_one_plant_above_all_do_not_tell_its_turnover(tmp_path, rules, leaves):
+    frame = heavy()
+    frame["w"] = 1.0 + np.arange(len(frame)) % 3
+    later = reweighted(frame)
+    changes = ((later["w"] - frame["w"]) * frame["turnover"]).sort_values()
+    assert changes.iloc[-1] > 0.99 * changes.sum()
+    fields = {**SAMPLE, "weight": {"column": "w", "decimals": 1}}
+    made = house(tmp_path, rules, frame, **fields)
+    weighted = {"dataset": "plants", "rows": ["region"], "figures": ["WEIGHTED_SUM:turnover"]}
+    assert verdict(made.ask(**weighted)) == "RELEASED"
+    later.to_csv(tmp_path / "plants.csv", index=False)
+    made.engine.register(made.engine.datasets()[0].descriptor)
+    again = made.ask(**weighted)
+    assert again.decision.version == 2
+    assert (verdict(again) == "RELEASED") == leaves
+    assert leaves or verdict(again) == "REFERRED" or cells(again)["north",] == (None,)
+
+
+def test_rules_of_many_ranks_are_judged_of_what_changed_between_versions(tmp_path):
+    frame = plants()
+    made = house(tmp_path, "dominance: [{largest: 5, share: 0.9, consequence: protect}]", frame)
+    assert verdict(ask(made)) == "RELEASED"
+    frame.assign(turnover=frame["turnover"] + 1 + np.arange(len(frame)) % 7).to_csv(
+        tmp_path / "plants.csv", index=False
+    )
+    made.engine.register(made.engine.datasets()[0].descriptor)
+    again = ask(made)
+    assert again.decision.version == 2
+    assert verdict(again) == "RELEASED"

@@ -122,12 +122,16 @@ class Changes:
             self._homes.extend(homes(self.unit, self.sign, home, self.units))
         return self._homes
 
-    def contributions(self, inside: Sequence[IntArray], measure: str, ranks: int) -> MeasureFacts:
+    def contributions(
+        self, inside: Sequence[IntArray], measure: str, ranks: int, weighted: bool = False
+    ) -> MeasureFacts:
         """By how much a measure's sums differ in each region; contributions are the units' differences.
 
-        Raises UnknownName.
+        Sums of values, or of values times the records' weights. Raises UnknownName.
         """
-        parts, scale = self._parts(measure, False), self.datasets[1].profiles[measure].scale
+        newer = self.datasets[1]
+        decimals = newer.weight_decimals if weighted and newer.weighted else 0
+        parts, scale = self._parts(measure, weighted), newer.profiles[measure].scale * 10.0**decimals
         largest = np.zeros((len(inside), ranks))
         figures = np.zeros((4, len(inside)))
         changed = np.zeros(len(inside), dtype=np.int64)

@@ -42,7 +42,7 @@ from sdcgate.methods.tables.released_cells import Near, ReleasedCells
 MOST = 2_000
 """Differences of two cells whose changes are counted for one table."""
 RANKS = 3
-"""Largest changes of single units that are looked at."""
+"""Largest changes of single units that are looked at, where no rule looks at more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,7 +162,8 @@ def few_changed(
             asked += _came_or_changed(changes, changed.inside([_lacking(one, measure) for one in regions]))
         if measure or weighted:
             differing = _facts(changes, changes.different(inside, measure, weighted))
-            parts = () if weighted else (changes.contributions(inside, measure, RANKS),)
+            ranks = max(RANKS, how.rules.ranks)
+            parts = (changes.contributions(inside, measure, ranks, weighted),) if measure else ()
             asked.append(replace(differing, measures=parts))
     unsafe = np.zeros(len(regions), dtype=np.bool_)
     if how.groups is not None:
