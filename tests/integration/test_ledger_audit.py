@@ -91,6 +91,17 @@ def test_a_sum_told_too_closely_comes_with_arithmetic_that_adds_up(installation:
     assert summed > 3
 
 
+def test_a_sum_by_a_variable_that_nothing_had_restricted_before_was_not_told_before(tmp_path) -> None:
+    made = Installation(tmp_path)
+    assert verdict(made.house.ask(rows=["female"], figures=["SUM:mdvis"])) == "RELEASED"
+    answered = made.house.ask(rows=["plan"], columns=["site"], figures=["SUM:mdvis"])
+    assert verdict(answered) == "RELEASED_PROTECTED"
+    result = made.run("ledger", "audit", "randhie", **wider(made, "sum_width: 9.9"))
+    made.house.ledger.close()
+    assert result.exit_code == 1, result.output
+    assert re.search(r"REFUTED: plan .+, site .+ lies between", result.stdout)
+
+
 def test_what_is_no_dataset_is_told(installation: Installation) -> None:
     result = installation.run("ledger", "audit", "randhi")
     assert result.exit_code != 0

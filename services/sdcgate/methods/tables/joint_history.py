@@ -300,7 +300,8 @@ def audit_sums(
         )
 
     hidden = boxes.secrets_within(set(full)) if only is None else only
-    firsts = {variables_of(box) | {having} for box in hidden}
+    # Of a variable that nothing had restricted yet nothing was told of any box.
+    firsts = {names | {having} for box in hidden if (names := variables_of(box)) <= full.keys()}
     standing = _standings(_domains(firsts, boxes, full, most_atoms), looked, boxes, deadline)
     if occurring is not None:
         standing |= _over_everything(looked(frozenset(full)), standing, occurring, deadline)
