@@ -94,14 +94,19 @@ class Withheld:
         """What was known of a quantity for sure, and all that can be computed from that."""
         if quantity not in self._sure:
             known = self._withholding(quantity, self.known.of(quantity).surely())
-            self._sure[quantity] = replace(known, span=self._sure_span(quantity))
+            span = self._sure_span(quantity)
+            span.know(known.shapes.full)
+            self._sure[quantity] = replace(known, span=span)
         return self._sure[quantity]
 
     def _withholding(self, quantity: str, known: KnownQuantity) -> KnownQuantity:
         """What is known with boxes as withheld that nothing published, such as were withheld later too."""
         amounts = {**self.history.amounts.get(quantity, {}), **known.amounts}
         nobody = known.nobody.grown((), (), sorted(self.history.nobody.get(quantity, set())))
-        boxes = known.boxes.withholding(self._hidden(quantity))
+        # Of a variable that nothing had restricted by then nothing was told of any box.
+        names = known.shapes.full.keys()
+        hidden = [box for box in self._hidden(quantity) if {name for name, _ in box} <= names]
+        boxes = known.boxes.withholding(hidden)
         return replace(known, boxes=boxes, amounts=amounts, nobody=nobody)
 
     def _sure_span(self, quantity: str) -> Span:
