@@ -347,7 +347,10 @@ def _columns(table: BoxTable, facts: Facts) -> dict[str, Array]:
     found["households"] = np.zeros(len(facts)) if facts.households is None else facts.households
     for measure in facts.measures[:1]:
         # As many ranks of every table, whatever the rules of its time looked at.
-        found |= {"absolute_sums": measure.absolute_sums, "largest": measure.largest[:, :RANKS]}
+        # Ranks that are not there, as where nobody contributes, are at most the last that is.
+        lacking = max(RANKS - measure.largest.shape[1], 0) if measure.largest.shape[1] else 0
+        largest = np.pad(measure.largest[:, :RANKS], ((0, 0), (0, lacking)), mode="edge")
+        found |= {"absolute_sums": measure.absolute_sums, "largest": largest}
     return found
 
 
