@@ -36,7 +36,7 @@ class Percentiles:
     side_units: IntArray = field(repr=False)
     """The fewest units below it, above it, or between it and another window."""
     closeness: FloatArray = field(repr=False)
-    """What the window's sum without its two largest units is, as a share of the largest."""
+    """The window's sum without its largest unit and a coalition of the next, as a share of the largest."""
     lorenz: FloatArray = field(repr=False)
     """Share of the group's total that the units below the middle of the window hold; NaN as `values`."""
     lowest: FloatArray = field(repr=False)
@@ -82,20 +82,22 @@ class Percentiles:
         )
 
 
-def percentiles(sample: Sample, rule: PercentileUnits, households: float = 0.0) -> Percentiles:
+def percentiles(
+    sample: Sample, rule: PercentileUnits, households: float = 0.0, coalition: int = 1
+) -> Percentiles:
     """The percentiles that a policy lets leave, weighted where the sample is.
 
     The window of p is centred where half of a record's own weight added to all below it is the share p of the
     weights (Hyndman and Fan's definition 5, Sample quantiles in statistical packages, 1996, The American
     Statistician 50), and grows until it has `rule.window` distinct units, and `households` where the sample
     has any. Points are tried in the policy's order, and one whose window or runs would be too short is left
-    out.
+    out. `coalition` units put together what they have in a window.
     """
     order = np.lexsort((sample.values, sample.groups))
     ends = np.searchsorted(sample.groups[order], np.arange(sample.number_of_groups), side="right")
     starts = np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1]])
     found = [
-        _Group(sample, order[start:end], rule, households).percentiles()
+        _Group(sample, order[start:end], rule, households, coalition).percentiles()
         if units and units >= rule.window + 2 * rule.side
         else _nothing(rule, units)
         for start, end, units in zip(
@@ -137,8 +139,11 @@ def _nothing(rule: PercentileUnits, units: int) -> list[Row]:
 class _Group:
     """The ordered records of one group, and the windows that it has so far."""
 
-    def __init__(self, sample: Sample, order: IntArray, rule: PercentileUnits, households: float) -> None:
+    def __init__(
+        self, sample: Sample, order: IntArray, rule: PercentileUnits, households: float, coalition: int
+    ) -> None:
         self.rule = rule
+        self.coalition = coalition
         self.homes = None if sample.households is None else sample.households.part(order)
         self.fewest_homes = 0.0 if self.homes is None else households * (1 - CLOSE)
         self.values = sample.values[order]
@@ -173,7 +178,7 @@ class _Group:
         share = (self.held[first] + self.held[last]) / 2
         low, high = float(self.values[first]), float(self.values[last - 1])
         skipped = first - int(np.searchsorted(self.values, low))
-        told = float(means.mean()), window, side, _unknown_share(means), float(share)
+        told = float(means.mean()), window, side, unknown_share(means, self.coalition), float(share)
         return *told, low, high, skipped, last - first, first, *homes
 
     def _window(self, centre: float) -> tuple[int, int]:
@@ -222,9 +227,13 @@ class _Group:
         return means
 
 
-def _unknown_share(means: FloatArray) -> float:
-    """What others than the two largest add to a sum, as a share of the largest; infinite where all are 0."""
-    ranked = np.sort(np.abs(means))
-    if ranked[-1] == 0:
+def unknown_share(held: FloatArray, coalition: int) -> float:
+    """What others than the largest and a coalition of the next add to a sum, as a share of the largest.
+
+    `held` is what each unit adds. Infinite where all are the same, 0 among it: that is enough units' own.
+    """
+    if not held.any() or (len(held) > 1 and held.min() == held.max()):
         return float("inf")
-    return float(ranked[:-2].sum() / ranked[-1])
+    amounts = np.abs(held)
+    largest = np.partition(amounts, max(len(amounts) - coalition - 1, 0))[-coalition - 1 :]
+    return float(max(amounts.sum() - largest.sum(), 0.0) / largest.max())

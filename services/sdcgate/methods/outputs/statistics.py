@@ -284,7 +284,8 @@ def _ordered(asked: _Asked) -> Computed:
     if asked.rules.percentiles is None:
         raise FactsError([FactProblem("rules.percentiles", "must be given: percentiles rest on windows")])
     homes = asked.rules.table.minimum_households
-    found = percentiles(asked.sample, asked.rules.percentiles, homes.households if homes else 0.0)
+    fewest = homes.households if homes else 0.0
+    found = percentiles(asked.sample, asked.rules.percentiles, fewest, asked.coalition)
     if asked.errors and asked.statistic is Statistic.PERCENTILES:
         found = replace(found, share_errors=linearised_errors.share_errors(asked.sample, found))
     facts, values = asked.facts(), found.values

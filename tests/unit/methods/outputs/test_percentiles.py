@@ -129,7 +129,7 @@ def test_the_window_of_a_panel_is_the_shortest_that_has_the_units(units, place):
     centre, wanted = min(place, len(units) - 1) + 0.25, 5
     sample = Sample(np.arange(float(len(units))), np.zeros(len(units), int), units, 1)
     rule = PercentileUnits(wanted, wanted, Consequence.REFUSE)
-    first, last = _Group(sample, np.arange(len(units)), rule, 0.0)._window(centre)
+    first, last = _Group(sample, np.arange(len(units)), rule, 0.0, 1)._window(centre)
     narrower = [
         max(min(int(np.floor(centre - (width - 1) / 2 + 0.5)), len(units) - width), 0)
         for width in range(1, last - first)
@@ -144,6 +144,24 @@ def test_a_window_is_told_apart_from_its_largest_value():
     values = np.concatenate([np.zeros(24), [1e6], np.full(10, 2e6)])
     percentile = found(values, rule=PercentileUnits(10, 5, Consequence.REFUSE, points=(0.6,)))
     assert percentile.bounds()[0].closeness[0] == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize(("coalition", "others"), [(1, 1.0), (2, 0.0)])
+def test_two_of_three_who_alone_have_anything_in_a_window_know_the_third(coalition, others):
+    values = np.concatenate([np.zeros(27), np.full(20, 500.0)])
+    sample = Sample(values, np.zeros(47, dtype=np.int64), np.arange(47), 1)
+    rule = PercentileUnits(10, 5, Consequence.REFUSE, points=(0.53,))
+    percentile = percentiles(sample, rule, coalition=coalition)
+    assert percentile.values[0, 0] == 150
+    assert percentile.bounds()[0].closeness[0] == pytest.approx(others, abs=1e-12)
+
+
+def test_what_a_window_of_equal_values_tells_is_enough_units_own():
+    rule = PercentileUnits(3, 3, Consequence.REFUSE, points=(0.5,))
+    percentile = percentiles(
+        Sample(np.full(20, 7.0), np.zeros(20, dtype=np.int64), np.arange(20), 1), rule, coalition=2
+    )
+    assert percentile.bounds()[0].closeness[0] == np.inf
 
 
 def test_groups_have_percentiles_of_their_own_and_empty_ones_none():
