@@ -33,3 +33,28 @@ def test_two_of_three_in_a_window_who_were_paid_do_not_know_what_the_third_was(t
     """The ten in the middle are 196th to 205th: with 202 who have nothing three of them have something."""
     values = np.concatenate([np.zeros(205 - paid), np.linspace(50, 70, 195 + paid)])
     assert ("P50" in told(asked_of(tmp_path, values), "PERCENTILES")) == leaves
+
+
+def of_one_rich(richest: float) -> np.ndarray:
+    """Four hundred people, one of whom has less than half of all."""
+    return np.append(np.round(np.random.default_rng(1).uniform(90, 110, 399)), richest)
+
+
+@pytest.mark.parametrize("richest", [30_000.0, 9_000.0, 110.0])
+def test_the_richest_is_not_what_a_lorenz_curve_leaves_of_the_total(tmp_path, richest):
+    """Of what a point leaves of the total all others who are above it have as much as those at it have."""
+    values = of_one_rich(richest)
+    house = asked_of(tmp_path, values)
+    total, curve = told(house, "TOTAL")["total"], told(house, "LORENZ_CURVE")
+    assert ("P50" in curve) == (richest == 110)
+    window = told(house, "PERCENTILES")
+    for name, share in curve.items():
+        above = round(len(values) * (1 - float(name[1:]) / 100))
+        at_most = (1 - share) * total - (above - 1) * window[name]
+        assert not abs(at_most - richest) < P * richest
+
+
+def test_a_curve_of_people_who_are_no_outliers_has_all_its_points(tmp_path):
+    values = np.round(np.random.default_rng(2).lognormal(8, 1, 600), 1)
+    house = asked_of(tmp_path, values)
+    assert told(house, "LORENZ_CURVE").keys() == told(house, "PERCENTILES").keys()

@@ -6,9 +6,13 @@ import numpy as np
 
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.outputs.moments import moment_bounds
-from sdcgate.methods.outputs.percentiles import Percentiles
+from sdcgate.methods.outputs.percentiles import Percentiles, unknown_share
 from sdcgate.methods.outputs.sample import Sample, added
-from sdcgate.methods.outputs.statistic_facts import ClosestBound, ImpliedCells, largest_of_groups
+from sdcgate.methods.outputs.statistic_facts import (
+    ClosestBound,
+    ImpliedCells,
+    largest_of_groups,
+)
 from sdcgate.methods.positions import FactsError
 from sdcgate.methods.tables.column_checks import where
 
@@ -94,6 +98,54 @@ def lorenz_curve(sample: Sample, found: Percentiles) -> LorenzCurve:
     """
     _not_negative(sample)
     return LorenzCurve(found.points, found.lorenz)
+
+
+def lorenz_bounds(sample: Sample, found: Percentiles, coalition: int) -> tuple[ClosestBound, ...]:
+    """How closely the sums beside each point of a Lorenz curve tell their largest unit's value, at worst.
+
+    Points of a curve, the total and the means of windows, which leave as percentiles, tell the sum of every
+    run between two windows, before the first and after the last. Which points leave is not known yet. So of
+    a point each run counts that may be beside it, whatever others are kept back, without the windows within.
+    In what a run up to the greatest value holds nobody has less than the mean of the window before him, so
+    that of the others it is uncertain only how much more they have.
+    """
+    worst = np.full(found.values.shape, np.inf)
+    for group, members in enumerate(sample.members):
+        points = np.flatnonzero(found.available[group])
+        if len(points):
+            order = members[np.argsort(sample.values[members], kind="stable")]
+            starts = found.before[group, points]
+            ends = starts + found.window_records[group, points]
+            parts = [*zip([0, *ends.tolist()], [*starts.tolist(), len(order)], strict=True)]
+            least = [0.0, *found.values[group, points].tolist()]
+            worst[group, points] = _beside_points(sample, order, parts, least, coalition)
+    return tuple(ClosestBound(fact.name, worst[:, place]) for place, fact in enumerate(found.facts()))
+
+
+def _beside_points(
+    sample: Sample, order: IntArray, parts: list[tuple[int, int]], least: list[float], coalition: int
+) -> FloatArray:
+    """The worst closeness of all runs that begin or end at each point.
+
+    `parts` lie between the windows, `least` is what everybody knows that values of each part are at least.
+    """
+    _, units = np.unique(sample.units[order], return_inverse=True)
+    values, number = sample.values[order], int(units.max()) + 1
+    worst = np.full(len(parts) + 1, np.inf)
+    for first in range(len(parts)):
+        held, more, there = np.zeros(number), np.zeros(number), np.zeros(number, dtype=np.bool_)
+        for last in range(first, len(parts)):
+            run = slice(*parts[last])
+            held += np.bincount(units[run], values[run], number)
+            more += np.bincount(units[run], np.maximum(values[run] - least[last], 0.0), number)
+            there[units[run]] = True
+            closeness = unknown_share(held[there], coalition)
+            if last == len(parts) - 1 and closeness < np.inf:
+                closeness = unknown_share(more[there], coalition, held[there])
+            # After the window before its first part, and before the one after its last.
+            at = [first, last + 1]
+            worst[at] = np.minimum(worst[at], closeness)
+    return worst[1:-1]
 
 
 def herfindahl(sample: Sample, coalition: int = 1) -> Inequality:

@@ -227,13 +227,15 @@ class _Group:
         return means
 
 
-def unknown_share(held: FloatArray, coalition: int) -> float:
+def unknown_share(held: FloatArray, coalition: int, whole: FloatArray | None = None) -> float:
     """What others than the largest and a coalition of the next add to a sum, as a share of the largest.
 
-    `held` is what each unit adds. Infinite where all are the same, 0 among it: that is enough units' own.
+    `held` is what each unit adds, `whole` what it has, of which the share is; `held` where nothing is said.
+    Infinite where all add the same of what they have, 0 among it: that is enough units' own.
     """
-    if not held.any() or (len(held) > 1 and held.min() == held.max()):
+    if whole is None and (not held.any() or (len(held) > 1 and held.min() == held.max())):
         return float("inf")
     amounts = np.abs(held)
     largest = np.partition(amounts, max(len(amounts) - coalition - 1, 0))[-coalition - 1 :]
-    return float(max(amounts.sum() - largest.sum(), 0.0) / largest.max())
+    target = largest.max() if whole is None else whole[amounts.argmax()]
+    return float(max(amounts.sum() - largest.sum(), 0.0) / target)

@@ -294,8 +294,10 @@ def _ordered(asked: _Asked) -> Computed:
         values = inequality.lorenz_curve(asked.sample, found).shares
     names = [fact.name for fact in found.facts()]
     figures = tuple(Figure(name, values[:, place], about=name) for place, name in enumerate(names))
-    shares = association.shares_of_most_frequent_values(asked.sample)
-    facts = replace(facts, percentiles=found.facts(), bounds=found.bounds(), modal_shares=shares)
+    shares, bounds = association.shares_of_most_frequent_values(asked.sample), found.bounds()
+    if asked.statistic is Statistic.LORENZ_CURVE:
+        bounds += inequality.lorenz_bounds(asked.sample, found, asked.coalition)
+    facts = replace(facts, percentiles=found.facts(), bounds=bounds, modal_shares=shares)
     if asked.errors and asked.statistic is Statistic.LORENZ_CURVE:
         told = linearised_errors.lorenz_ordinates(asked.sample, found)
         bounds = (*facts.bounds, *linearised_errors.lorenz_error_bounds(asked.sample, found, asked.coalition))
