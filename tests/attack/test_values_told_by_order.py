@@ -58,3 +58,10 @@ def test_a_curve_of_people_who_are_no_outliers_has_all_its_points(tmp_path):
     values = np.round(np.random.default_rng(2).lognormal(8, 1, 600), 1)
     house = asked_of(tmp_path, values)
     assert told(house, "LORENZ_CURVE").keys() == told(house, "PERCENTILES").keys()
+
+
+@pytest.mark.parametrize(("richest", "leaves"), [(30_000.0, False), (300.0, True)])
+def test_the_richest_is_not_what_the_ten_largest_hold_without_nine(tmp_path, richest, leaves):
+    """The ten largest are a cell: one of them has all but some percent of it, and less than half of all."""
+    house = asked_of(tmp_path, of_one_rich(richest))
+    assert bool(told(house, "CONCENTRATION_RATIO")) == leaves

@@ -4,15 +4,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sdcgate.methods.cells import FloatArray, IntArray
+from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.outputs.moments import moment_bounds
 from sdcgate.methods.outputs.percentiles import Percentiles, unknown_share
 from sdcgate.methods.outputs.sample import Sample, added
-from sdcgate.methods.outputs.statistic_facts import (
-    ClosestBound,
-    ImpliedCells,
-    largest_of_groups,
-)
+from sdcgate.methods.outputs.statistic_facts import ClosestBound, ImpliedCells, largest_of_groups
 from sdcgate.methods.positions import FactsError
 from sdcgate.methods.tables.column_checks import where
 
@@ -177,8 +173,8 @@ class ConcentrationRatios:
     values: FloatArray = field(repr=False)
     implied: ImpliedCells
     """The n largest and all others: the table that the ratio is a share of."""
-    largest: FloatArray = field(repr=False)
-    """Values of the n largest, shape (groups, n): contributors to a cell of their own."""
+    among: BoolArray = field(repr=False)
+    """Records of the n largest, whose sum is a cell's of its own as that of all others is, (records,)."""
 
 
 def concentration_ratios(sample: Sample, n: int) -> ConcentrationRatios:
@@ -205,7 +201,7 @@ def concentration_ratios(sample: Sample, n: int) -> ConcentrationRatios:
     others = (rank >= n)[of_records].astype(np.int64)
     homes = sample.households_at(2 * sample.groups + others, cells.size)
     implied = ImpliedCells(f"CR{n}", cells, None if homes is None else homes.reshape(cells.shape))
-    return ConcentrationRatios(ratios, implied, largest)
+    return ConcentrationRatios(ratios, implied, others == 0)
 
 
 def _not_negative(sample: Sample) -> None:

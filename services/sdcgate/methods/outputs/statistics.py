@@ -351,8 +351,12 @@ def _herfindahl(asked: _Asked) -> Computed:
 
 
 def _concentration(asked: _Asked) -> Computed:
+    """The ratio with the group's sum and the two that it is divided in, each of which is a cell's."""
+    values = asked.sample.values
     found = inequality.concentration_ratios(asked.sample, asked.largest)
-    facts = replace(asked.facts(values=asked.sample.values), implied=(found.implied,))
+    parts = {found.implied.name: found.among, f"all but {found.implied.name}": ~found.among}
+    facts = asked.facts(values=values, **{name: np.where(part, values, 0.0) for name, part in parts.items()})
+    facts = replace(facts, implied=(found.implied,))
     return asked.computed(found.values, facts)
 
 

@@ -251,6 +251,18 @@ def test_a_concentration_ratio_of_four_is_a_cell_of_four():
     assert assess_statistic(ten.statistic, ten.facts, RULES).findings == ()
 
 
+@pytest.mark.parametrize(
+    ("rich", "others", "refused"),
+    [(1, 1.0, {"CR10"}), (10, 1.0, set()), (11, 0.5, {"all but CR10"}), (40, 0.5, set())],
+)
+def test_one_of_the_ten_largest_or_of_all_others_may_not_have_nearly_all_of_their_sum(rich, others, refused):
+    values = np.concatenate([np.full(rich, 700.0), np.full(100 - rich, others)])
+    ten = compute(Statistic.CONCENTRATION_RATIO, sample_of(values), RULES, largest=10)
+    found = assess_statistic(ten.statistic, ten.facts, RULES).findings
+    assert {finding.measure for finding in found} == refused
+    assert {finding.rule for finding in found} <= {ReasonCode.P_PERCENT}
+
+
 def test_a_percentile_that_has_no_room_takes_no_other_with_it():
     computed = compute(Statistic.PERCENTILES, sample_of(np.arange(100.0) + 50), RULES)
     found = assess_statistic(computed.statistic, computed.facts, RULES)
