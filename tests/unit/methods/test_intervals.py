@@ -91,3 +91,14 @@ def test_a_count_has_its_least_beside_sums_that_go_down_for_ever():
     of = problem(axes, facts(records, records, sums, bounds={"x": (-10.0, None)}), published=(means,))
     found = ends(of, flags(of, 1, 3, 5))
     assert found[0, 1] == (1, None)
+
+
+def test_counts_are_bounded_by_sums_that_are_known_of_values_with_bounds():
+    records, sums = np.array([4, 12, 16]), np.array([8.0, 14.0, 22.0])
+    of = problem(
+        [axis("a", "01")],
+        facts(records, records, {"x": sums}, bounds={"x": (1.0, 2.0)}),
+        known_measures=np.ones((1, 3), dtype=np.bool_),
+    )
+    found = ends(of, flags(of, 0, 1))
+    assert found == {(RECORDS, 0): (4, 8), (RECORDS, 1): (8, 12)}

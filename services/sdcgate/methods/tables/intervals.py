@@ -56,9 +56,14 @@ def withheld_intervals(
         together = Possibilities(problem, withheld, (*counts, *measures))
         found = list(_intervals(together, (*counts, *measures), deadline))
     else:
-        found = list(_intervals(Possibilities(problem, withheld, counts), counts, deadline))
+        # Sums tell of counts, and through these of other sums, wherever values have bounds on both sides.
+        closed = tuple(measure for measure in measures if record_bounds(problem, measure - SUMS)[2])
+        together = Possibilities(problem, withheld, (*counts, *closed))
+        found = list(_intervals(together, counts, deadline))
         for measure in measures:
-            model = Possibilities(problem, withheld, (*counts, measure))
+            model = together
+            if measure not in closed:
+                model = Possibilities(problem, withheld, (*counts, *closed, measure))
             found += _intervals(model, (measure,), deadline)
     if not integral:
         return found
