@@ -1,5 +1,6 @@
 """Published percentages, rounded means, rounded values and bounds of cells, against other intruders."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -202,12 +203,21 @@ def test_bounds_of_single_cells_are_honoured_and_take_the_place_of_those_of_a_me
     assert ends(of, withheld, False)[SUMS, 0] == pytest.approx((20.0, 80.0), abs=1e-5)
 
 
+def test_that_a_total_is_all_of_itself_is_published_with_other_percentages():
+    """The last row of a column of percentages; nothing follows from it."""
+    own = PublishedRatios(fact([2, 0]), fact([2, 2]), column([100.0, 20.0]), column([0.05, 0.05]), 100.0)
+    assert len(counts([[4, 16]], published=(own,)).told) == 4
+    other = replace(own, values=column([99.0, 20.0]))
+    with pytest.raises(FactsError, match="same fact below itself"):
+        counts([[4, 16]], published=(other,))
+
+
 def test_all_that_is_wrong_with_published_figures_is_named_at_once():
     senseless = (
         PublishedRatios(fact([0, 99]), fact([3, 3]), column([np.nan, 0.2]), column([-1.0, 0.1]), 0.0),
         RoundedValues(fact([1, 1]), column([10.0]), column([2.0, 2.0])),
         CellBounds(fact([2], SUMS), column(np.nan), column(3.0)),
-        ratios(fact([0, 0, 1]), fact([3, 3, 1]), [0.2, 0.2, 1.0], 0.0),
+        ratios(fact([0, 0, 1]), fact([3, 3, 1]), [0.2, 0.2, 0.9], 0.0),
     )
     with pytest.raises(FactsError) as error:
         line(published=senseless)

@@ -199,7 +199,8 @@ def _fit(facts: ModelFacts, rule: MaximumFit) -> Iterable[ModelFinding]:
 
 
 def _outcome_class(facts: ModelFacts, rule: MinimumOutcomeClass) -> Iterable[ModelFinding]:
-    least = int(facts.outcome_units.min(initial=facts.units))
+    # Of a single class nobody is in any other.
+    least = 0 if facts.outcome_units.size == 1 else int(facts.outcome_units.min(initial=facts.units))
     terms = tuple(number for number, term in enumerate(facts.terms) if _small_class(term, rule.units))
     if least < rule.units or facts.separated or terms:
         yield ModelFinding(

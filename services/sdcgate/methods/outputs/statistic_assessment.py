@@ -11,6 +11,7 @@ from sdcgate.methods.outputs.statistic_facts import (
     PRIMARY_UNITS,
     Statistic,
     StatisticFacts,
+    implied_problems,
     statistic_problems,
 )
 from sdcgate.methods.outputs.statistic_rules import StatisticRules
@@ -134,7 +135,7 @@ def assess_statistic(
     Raises:
         FactsError: naming all that is wrong with the facts.
     """
-    if problems := statistic_problems(facts):
+    if problems := [*statistic_problems(facts), *implied_problems(statistic, facts)]:
         raise FactsError(problems)
     findings: list[Finding] = []
     unjudged: list[Unjudged] = []

@@ -145,6 +145,7 @@ def _other_problems(facts: StatisticFacts, groups: int) -> Problems:
     for place, percentile in enumerate(facts.percentiles):
         if not 0 < percentile.point < 1:
             yield FactProblem(f"facts.percentiles[{place}].point", "must be above 0 and below 1")
+    yield from _window_problems(facts, groups)
     for place, table in enumerate(facts.implied):
         yield from _implied_problems(facts.table, table, f"facts.implied[{place}]", groups)
     for path, values in _columns(facts):
@@ -157,6 +158,45 @@ def _other_problems(facts: StatisticFacts, groups: int) -> Problems:
     if facts.modal_shares is not None:
         beyond: BoolArray = facts.modal_shares > 1
         yield from where("facts.modal_shares", beyond, "must not exceed 1")
+
+
+DIVIDING = frozenset(
+    {
+        Statistic.PROPORTION,
+        Statistic.MODE,
+        Statistic.CONCENTRATION_RATIO,
+        Statistic.ODDS_RATIO,
+        Statistic.RISK_RATIO,
+        Statistic.CHI_SQUARED_TEST,
+        Statistic.T_TEST,
+        Statistic.MANN_WHITNEY_TEST,
+        Statistic.KOLMOGOROV_SMIRNOV_TEST,
+        Statistic.ANALYSIS_OF_VARIANCE,
+    }
+)
+"""Statistics whose implied tables have each record of a group in one cell."""
+
+
+def implied_problems(statistic: Statistic, facts: StatisticFacts) -> list[FactProblem]:
+    """Implied tables whose cells add up to fewer than the units of their group, or to more than its records.
+
+    Facts whose columns do not fit are not looked at: `statistic_problems` names them.
+    """
+    found: list[FactProblem] = []
+    groups = len(facts.table)
+    if statistic not in DIVIDING:
+        return found
+    for place, table in enumerate(facts.implied):
+        if table.name == PRIMARY_UNITS or table.units.ndim != 2 or table.units.shape[0] != groups:
+            continue
+        path, added_up = f"facts.implied[{place}].units", table.units.sum(axis=1)
+        if facts.table.units.shape == (groups,):
+            fewer = np.asarray(added_up < facts.table.units)
+            found += where(path, fewer, "add up to fewer than the units of their group")
+        if facts.table.records.shape == (groups,):
+            more = np.asarray(added_up > facts.table.records)
+            found += where(path, more, "add up to more than the records of their group")
+    return found
 
 
 def _implied_problems(groups_facts: Facts, table: ImpliedCells, path: str, groups: int) -> Problems:
@@ -174,6 +214,20 @@ def _implied_problems(groups_facts: Facts, table: ImpliedCells, path: str, group
     else:
         least = table.households.min(axis=1, initial=0)
         yield from where(f"{path}.households", ~(least >= 0), "must not be negative")
+
+
+def _window_problems(facts: StatisticFacts, groups: int) -> Problems:
+    """Windows that leave no room beside them: each unit in the window and on its sides has a record there.
+
+    Between two windows that touch nobody is beside, and the sides are those of the window itself.
+    """
+    records = facts.table.records
+    for place, one in enumerate(facts.percentiles):
+        if records.shape == one.window_units.shape == one.side_units.shape == (groups,):
+            sides = np.where(one.side_units == one.window_units, 0, 2 * one.side_units)
+            beyond = np.asarray(one.window_units + sides > records)
+            message = "must not exceed the records of the group with what lies beside it"
+            yield from where(f"facts.percentiles[{place}].window_units", beyond, message)
 
 
 def _columns(facts: StatisticFacts) -> Iterator[tuple[str, FloatArray | IntArray]]:

@@ -90,7 +90,10 @@ def contradicted(published: Sequence[Published], facts: Facts, units_follow: boo
 
 
 def told_twice(published: Sequence[Published]) -> Iterator[FactProblem]:
-    """Entries about what another entry of their kind is about."""
+    """Entries about what another entry of their kind is about, or about nothing: a fact over itself.
+
+    That a total is 100% of itself is what a column of percentages ends with. It is true of any, and no row.
+    """
     seen: dict[tuple[object, ...], None] = {}
     for one in published:
         names = facts_of(one)
@@ -100,7 +103,7 @@ def told_twice(published: Sequence[Published]) -> Iterator[FactProblem]:
             key = (type(one), *facts)
             if key in seen:
                 again.append(entry)
-            if len(facts) == 2 and facts[0] == facts[1]:
+            if len(facts) == 2 and facts[0] == facts[1] and not _whole(one, entry):
                 same.append(entry)
             seen[key] = None
         path = f"{one.path}.{next(iter(names))}.cells"
@@ -110,6 +113,13 @@ def told_twice(published: Sequence[Published]) -> Iterator[FactProblem]:
         ]
         if texts:
             yield FactProblem(path, "; ".join(texts) + named(np.union1d(again, same).astype(np.int64)))
+
+
+def _whole(one: Published, entry: int) -> bool:
+    """Whether a ratio is published as that of a fact to itself, as closely as it is told."""
+    if not isinstance(one, PublishedRatios) or max(len(one.values), len(one.half_widths)) <= entry:
+        return False
+    return bool(abs(one.values[entry] - one.times) <= one.half_widths[entry])
 
 
 class _Found:

@@ -71,6 +71,7 @@ def site(**changes: object) -> ModelFacts:
         (replace(SAFE, exact_share=0.2), ReasonCode.PERFECT_FIT, (), (), 0.2),
         (replace(SAFE, residual_share=0.8), ReasonCode.INFLUENCE, (), (), 0.8),
         (replace(SAFE, outcome_units=np.array([97, 3])), ReasonCode.OUTCOME_CLASS, (), (), 3),
+        (replace(SAFE, outcome_units=np.array([100])), ReasonCode.OUTCOME_CLASS, (), (), 0),
         (replace(SAFE, separated=True), ReasonCode.OUTCOME_CLASS, (), (), 50),
         (site(class_units=np.array([[40, 30], [0, 30]])), ReasonCode.OUTCOME_CLASS, (), (2,), 0),
         (site(class_units=np.array([[40, 30], [4, 26]])), ReasonCode.OUTCOME_CLASS, (), (2,), 4),

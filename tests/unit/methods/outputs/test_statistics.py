@@ -157,6 +157,31 @@ def test_facts_of_the_wrong_length_or_below_zero_are_told_with_their_paths():
     }
 
 
+@pytest.mark.parametrize(
+    ("window", "side", "with_it", "without", "paths"),
+    [
+        (20, 10, 25, 15, set()),
+        (20, 11, 25, 15, {"facts.percentiles[0].window_units"}),
+        (10, 10, 20, 15, {"facts.implied[0].units"}),
+        (10, 10, 30, 15, {"facts.implied[0].units"}),
+    ],
+)
+def test_windows_and_implied_tables_that_do_not_fit_their_group_are_told(
+    window, side, with_it, without, paths
+):
+    facts = StatisticFacts(
+        Facts(units=np.array([40]), records=np.array([40])),
+        percentiles=(PercentileFacts(0.5, np.array([window]), np.array([side])),),
+        implied=(ImpliedCells("proportion", np.array([[with_it, without]])),),
+    )
+    try:
+        assess_statistic(Statistic.PROPORTION, facts, RULES)
+        told = set()
+    except FactsError as error:
+        told = {problem.path for problem in error.problems}
+    assert told == paths
+
+
 def test_a_figure_that_is_not_a_number_is_unsafe():
     facts = StatisticFacts(
         Facts(units=np.array([20]), records=np.array([20])),
