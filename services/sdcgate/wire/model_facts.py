@@ -21,6 +21,8 @@ LEAST = 1e-300
 CONSTANT_TERM = "1"
 CODES = re.compile(r"\[[^\]]*\]")
 """A category in the name of a coefficient."""
+ROUNDED = 0.02
+"""More than what a share adds may seem to exceed the one before by rounding to two digits."""
 FEWER = "add up to fewer than the model's units, each of which is in at least one"
 
 
@@ -156,6 +158,8 @@ def _of_columns(message: models_pb2.ModelFacts, path: str) -> Iterable[FieldProb
         shares = np.array(column.largest_shares)
         if ((shares < 0) | (shares > 1)).any() or (np.diff(shares) < 0).any():
             yield FieldProblem(f"{where}.largest_shares", "must be shares from 0 to 1 that do not fall")
+        elif (np.diff(shares, n=2, prepend=0.0) > ROUNDED).any():
+            yield FieldProblem(f"{where}.largest_shares", "must be of the largest first: none adds more")
 
 
 def _of_terms(message: models_pb2.ModelFacts, path: str) -> Iterable[FieldProblem]:

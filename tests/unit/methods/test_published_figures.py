@@ -206,7 +206,8 @@ def test_bounds_of_single_cells_are_honoured_and_take_the_place_of_those_of_a_me
 def test_that_a_total_is_all_of_itself_is_published_with_other_percentages():
     """The last row of a column of percentages; nothing follows from it."""
     own = PublishedRatios(fact([2, 0]), fact([2, 2]), column([100.0, 20.0]), column([0.05, 0.05]), 100.0)
-    assert len(counts([[4, 16]], published=(own,)).told) == 4
+    of = counts([[4, 16], [9, 8]], published=(own,))
+    assert ends(of, np.ones(9, dtype=np.bool_), integral=False)[RECORDS, 2] == (5, None)
     other = replace(own, values=column([99.0, 20.0]))
     with pytest.raises(FactsError, match="same fact below itself"):
         counts([[4, 16]], published=(other,))

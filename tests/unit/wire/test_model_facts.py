@@ -89,6 +89,17 @@ def test_rows_with_more_units_than_the_model_are_a_contradiction() -> None:
         facts_from_message(wrong)
 
 
+def test_no_unit_adds_more_to_what_the_largest_hold_than_the_largest_has() -> None:
+    _, facts = fit_model(model_data(MADE, "cost ~ age"), MADE.records, FitOptions(Family.LINEAR))
+    told = facts_to_message(facts)
+    told.columns[1].largest_shares[:] = [0.33, 0.67, 1.0]
+    facts_from_message(told)
+
+    told.columns[1].largest_shares[:] = [0.1, 0.9]
+    with pytest.raises(InvalidMessageError, match="largest_shares"):
+        facts_from_message(told)
+
+
 def test_residual_degrees_are_those_without_the_coefficients_where_no_parameters_are_told() -> None:
     _, facts = fit_model(model_data(MADE, "cost ~ age + site"), MADE.records, FitOptions(Family.LINEAR))
     told = facts_to_message(facts)
