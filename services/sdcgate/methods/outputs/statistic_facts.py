@@ -192,7 +192,8 @@ def implied_problems(statistic: Statistic, facts: StatisticFacts) -> list[FactPr
         path, added_up = f"facts.implied[{place}].units", table.units.sum(axis=1)
         if facts.table.units.shape == (groups,):
             fewer = np.asarray(added_up < facts.table.units)
-            found += where(path, fewer, "add up to fewer than the units of their group")
+            said = "add up to fewer than the units of their group, of which who has no value is none"
+            found += where(path, fewer, said)
         if facts.table.records.shape == (groups,):
             more = np.asarray(added_up > facts.table.records)
             found += where(path, more, "add up to more than the records of their group")
