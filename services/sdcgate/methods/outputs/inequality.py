@@ -125,23 +125,43 @@ def _beside_points(
 
     `parts` lie between the windows, `least` is what everybody knows that values of each part are at least.
     """
-    _, units = np.unique(sample.units[order], return_inverse=True)
-    values, number = sample.values[order], int(units.max()) + 1
+    values, own = sample.values[order], _looked_at(sample.units[order], parts, coalition + 1)
+    _, units = np.unique(sample.units[order[own]], return_inverse=True)
+    number, amounts = int(units.max(initial=-1)) + 1, (values, np.zeros_like(values))
+    for part, floor in zip(parts, least, strict=True):
+        amounts[1][slice(*part)] = np.maximum(values[slice(*part)] - floor, 0.0)
+    ranges = [slice(*np.searchsorted(own, part)) for part in parts]
+    rest = np.array([[one[slice(*part)].sum() for part in parts] for one in amounts])
+    rest -= [[one[own[among]].sum() for among in ranges] for one in amounts]
     worst = np.full(len(parts) + 1, np.inf)
     for first in range(len(parts)):
-        held, more, there = np.zeros(number), np.zeros(number), np.zeros(number, dtype=np.bool_)
+        (held, more), there = np.zeros((2, number)), np.zeros(number, dtype=np.bool_)
         for last in range(first, len(parts)):
-            run = slice(*parts[last])
-            held += np.bincount(units[run], values[run], number)
-            more += np.bincount(units[run], np.maximum(values[run] - least[last], 0.0), number)
-            there[units[run]] = True
-            closeness = unknown_share(held[there], coalition)
+            among = ranges[last]
+            held += np.bincount(units[among], values[own[among]], number)
+            more += np.bincount(units[among], amounts[1][own[among]], number)
+            there[units[among]] = True
+            others, beyond = rest[:, first : last + 1].sum(axis=1)
+            closeness = unknown_share(held[there], coalition, others=others)
             if last == len(parts) - 1 and closeness < np.inf:
-                closeness = unknown_share(more[there], coalition, held[there])
+                closeness = unknown_share(more[there], coalition, held[there], beyond)
             # After the window before its first part, and before the one after its last.
             at = [first, last + 1]
             worst[at] = np.minimum(worst[at], closeness)
     return worst[1:-1]
+
+
+def _looked_at(units: IntArray, parts: list[tuple[int, int]], largest: int) -> IntArray:
+    """Places of records that may be of the largest or the least unit of a run of ordered ones.
+
+    Units of several records, and of each part the first and the last ones: the others count as a sum alone.
+    """
+    _, places, records = np.unique(units, return_inverse=True, return_counts=True)
+    looked_at = records[places] > 1
+    for start, end in parts:
+        looked_at[start : min(start + 1, end)] = True
+        looked_at[max(end - largest, start) : end] = True
+    return np.flatnonzero(looked_at)
 
 
 def herfindahl(sample: Sample, coalition: int = 1) -> Inequality:

@@ -227,10 +227,13 @@ class _Group:
         return means
 
 
-def unknown_share(held: FloatArray, coalition: int, whole: FloatArray | None = None) -> float:
+def unknown_share(
+    held: FloatArray, coalition: int, whole: FloatArray | None = None, others: float = 0.0
+) -> float:
     """What others than the largest and a coalition of the next add to a sum, as a share of the largest.
 
     `held` is what each unit adds, `whole` what it has, of which the share is; `held` where nothing is said.
+    `others` is what more units add that are neither among the largest nor the least.
     Infinite where all add the same of what they have, 0 among it: that is enough units' own.
     """
     if whole is None and (not held.any() or (len(held) > 1 and held.min() == held.max())):
@@ -238,4 +241,4 @@ def unknown_share(held: FloatArray, coalition: int, whole: FloatArray | None = N
     amounts = np.abs(held)
     largest = np.partition(amounts, max(len(amounts) - coalition - 1, 0))[-coalition - 1 :]
     target = largest.max() if whole is None else whole[amounts.argmax()]
-    return float(max(amounts.sum() - largest.sum(), 0.0) / target)
+    return float(max(amounts.sum() - largest.sum() + others, 0.0) / target)
