@@ -217,3 +217,33 @@ def test_withheld_cells_of_a_line_are_not_few_of_one_weight_together(tmp_path) -
     assert answered["_T",] == (245.0, 415.0)
     assert sum(sizes[town, "south"] for town in withheld) >= 10
     made.facility.close()
+
+
+def weighing(folder, frame: pd.DataFrame, **codes) -> House:
+    """People with these codes, weights and perhaps incomes."""
+    frame.assign(id=np.arange(len(frame))).to_csv(folder / "people.csv", index=False)
+    made = build(folder, policy="five-safes")
+    income = [{"name": "income", "lower_bound": 0, "upper_bound": 1_000_000}] if "income" in frame else []
+    more = {"unit": {"column": "id"}, "weight": {"column": "weight"}, "design": {"coverage": "SAMPLE"}}
+    made.engine.register(people_descriptor(codes, income, **more))
+    return made
+
+
+SUMS = ["SUM:income", "WEIGHTED_SUM:income"]
+
+
+@pytest.mark.parametrize("lacking", [0, 15])
+def test_a_difference_does_not_tell_whom_weights_tell_where_some_lack_the_measure(tmp_path, lacking) -> None:
+    sizes = {("north", "ill"): 60, ("north", "well"): 80, ("south", "ill"): 12, ("south", "well"): 60}
+    codes = [(*pair, sex) for sex in "fm" for pair, size in sizes.items() for _ in range(size)]
+    frame = pd.DataFrame(codes, columns=["region", "health", "sex"])
+    frame["weight"] = np.where(frame.region == "south", 3.0, 1.0)
+    frame["income"] = 100.0 + np.arange(len(frame)) * 37 % 200
+    place = frame.groupby(["region", "health", "sex"]).cumcount()
+    frame.loc[(frame.region == "south") & (frame.health == "ill") & (place == 0), "income"] = 9000.0
+    frame.loc[(frame.health == "well") & (place < lacking), "income"] = np.nan
+    made = weighing(tmp_path, frame, region=("north", "south"), health=("ill", "well"), sex="fm")
+    assert verdict(made.ask(dataset="people", rows=["sex"], figures=SUMS)) == "RELEASED"
+    # The ill of the south: weighted sums less plain ones, halved, of all and of the well.
+    assert verdict(made.ask(dataset="people", rows=["sex"], figures=SUMS, health=["well"])) == "REFUSED"
+    made.facility.close()

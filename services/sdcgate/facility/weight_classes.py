@@ -15,9 +15,10 @@ from typing import TypeVar
 import numpy as np
 
 from sdcgate.engine.queries import Region
+from sdcgate.facility.boxes import quantities
 from sdcgate.facility.differencing import TooManyDifferences
 from sdcgate.facility.inspector import Inspector
-from sdcgate.facility.knowledge import COUNTS, ReleasedTable
+from sdcgate.facility.knowledge import ReleasedTable
 from sdcgate.facility.plan import WEIGHTED, Plan
 from sdcgate.methods.cells import BoolArray, Facts, FloatArray, IntArray, MeasureFacts, State
 from sdcgate.methods.tables.boxes import NOBODY, Box, BoxTable, intersection
@@ -137,14 +138,8 @@ def _tables(
             return sum(dict(part)[name] for part in two[of]) if two else 0
 
         own = _placed(facts, chosen, of, len(counts.boxes))
-        table = _restricted(counts.table, name, full, side, own)
-        boxes = tuple(table.boxes())
-        sums = (
-            ReleasedTable(one.name, table, replace(own, households=None, measures=(one,)), boxes)
-            for one in own.measures
-            if one.name in shown and (one.valid_records == own.records).all()
-        )
-        found.append((ReleasedTable(COUNTS, table, replace(own, measures=()), boxes), *sums))
+        own = replace(own, measures=tuple(one for one in own.measures if one.name in shown))
+        found.append(tuple(quantities(_restricted(counts.table, name, full, side, own), own)))
     return found
 
 
