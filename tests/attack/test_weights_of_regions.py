@@ -247,3 +247,43 @@ def test_a_difference_does_not_tell_whom_weights_tell_where_some_lack_the_measur
     # The ill of the south: weighted sums less plain ones, halved, of all and of the well.
     assert verdict(made.ask(dataset="people", rows=["sex"], figures=SUMS, health=["well"])) == "REFUSED"
     made.facility.close()
+
+
+def of_towns_and_trades(south_of_both: int) -> pd.DataFrame:
+    sizes = {(town, job): 70 for town in ("t1", "t2") for job in ("j1", "j2")} | {("t1", "j1"): south_of_both}
+    codes = [("south", *pair) for pair, size in sizes.items() for _ in range(size)]
+    codes += [("north", *pair) for pair in sizes for _ in range(60)]
+    frame = pd.DataFrame(codes, columns=["region", "town", "job"])
+    return frame.assign(weight=np.where(frame.region == "south", 3.0, 1.0))
+
+
+TOWNS_AND_TRADES = {"region": ("north", "south"), "town": ("t1", "t2"), "job": ("j1", "j2")}
+OF_OTHERS = [{}, {"town": ["t2"]}, {"job": ["j2"]}, {"town": ["t2"], "job": ["j2"]}]
+
+
+def test_few_of_a_region_are_not_what_four_weighted_tables_of_others_leave(tmp_path) -> None:
+    made = weighing(tmp_path, of_towns_and_trades(4), **TOWNS_AND_TRADES)
+    *first, last = [made.ask(dataset="people", figures=BOTH, **of) for of in OF_OTHERS]
+    assert [verdict(one) for one in first] == ["RELEASED"] * 3
+    assert verdict(last) != "RELEASED"
+    assert set(cells(last).values()) <= {(None, None)}
+    made.facility.close()
+
+
+def test_what_one_of_a_region_has_is_not_what_four_weighted_tables_of_others_leave(tmp_path) -> None:
+    frame = of_towns_and_trades(30)
+    frame["income"] = 100.0 + np.arange(len(frame)) * 37 % 200
+    both = (frame.region == "south") & (frame.town == "t1") & (frame.job == "j1")
+    frame.loc[frame.index[both][0], "income"] = 12_000.0
+    made = weighing(tmp_path, frame, **TOWNS_AND_TRADES)
+    answers = [verdict(made.ask(dataset="people", figures=SUMS, **of)) for of in OF_OTHERS]
+    assert answers[:3] == ["RELEASED"] * 3
+    assert answers[3] != "RELEASED"
+    made.facility.close()
+
+
+def test_enough_of_a_region_leave_as_what_four_weighted_tables_of_others_leave(tmp_path) -> None:
+    made = weighing(tmp_path, of_towns_and_trades(30), **TOWNS_AND_TRADES)
+    answers = [verdict(made.ask(dataset="people", figures=BOTH, **of)) for of in OF_OTHERS]
+    assert answers == ["RELEASED"] * 4
+    made.facility.close()

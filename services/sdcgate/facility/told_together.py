@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from sdcgate.engine.queries import MEASURE_PREFIX
 from sdcgate.facility.atoms import Sensitive, unsafe_atoms_told
 from sdcgate.facility.counts_beside_sums import OfMeasure, telling_counts
 from sdcgate.facility.decided_sums import DecidedTable, told_of
@@ -171,25 +172,30 @@ class Together:
         """
         for table in left:
             if table.facts.measures and not table.quantity.startswith(WEIGHTED_PREFIX):
-                more = self._without_groups([table], inspector, measures=(table.quantity,))
+                of, measures = _of(left, table.quantity), (table.quantity,)
+                more = self._without_groups(table, of, inspector, measures=measures)
                 if more.any():
                     return more
         counts = _of(left, left[0].quantity)
         # Rules of counts ask for enough people: where a cell has them, larger groups have. Of changes that
         # does not hold, as those of two cells may cancel.
-        enough = None if inspector.also else ~unsafe & (counts[0].table.records > 0)
-        return self._without_groups(counts, inspector, enough, sensitive=inspector.groups)
+        groups = np.zeros(len(unsafe), dtype=np.bool_)
+        for table in _not_of_measures(counts):
+            enough = None if inspector.also else ~unsafe & (table.table.records > 0)
+            groups |= self._without_groups(table, counts, inspector, enough, sensitive=inspector.groups)
+        return groups
 
     def _without_groups(
         self,
+        first: ReleasedTable,
         tables: Sequence[ReleasedTable],
         inspector: Inspector,
         enough: BoolArray | None = None,
         measures: Sequence[str] = (),
         sensitive: Sensitive | None = None,
     ) -> BoolArray:
-        """Cells of a quantity without which no unsafe group is in its span, shape (cells,)."""
-        first, known = tables[0], self.known.of(tables[0].quantity)
+        """Cells of a quantity without which no unsafe group of `first` is in its span, shape (cells,)."""
+        known = self.known.of(first.quantity)
         if known.empty and not _withholds(first):
             # All that it shows is safe, and so is what that leaves of it.
             return np.zeros(len(first.boxes), dtype=np.bool_)
@@ -231,6 +237,16 @@ class Together:
 
 def _withholds(table: ReleasedTable) -> bool:
     return bool((table.table.states != State.PUBLISHED).any())
+
+
+def _not_of_measures(counts: Sequence[ReleasedTable]) -> list[ReleasedTable]:
+    """A table's counts, and those of the people of one weight, but for who has a measure."""
+    of_records = [
+        table
+        for table in counts[1:]
+        if not any(name.startswith(MEASURE_PREFIX) for name, _ in table.table.fixed)
+    ]
+    return [counts[0], *of_records]
 
 
 def _quantities(left: Sequence[ReleasedTable]) -> list[str]:
