@@ -287,3 +287,45 @@ def test_enough_of_a_region_leave_as_what_four_weighted_tables_of_others_leave(t
     answers = [verdict(made.ask(dataset="people", figures=BOTH, **of)) for of in OF_OTHERS]
     assert answers == ["RELEASED"] * 4
     made.facility.close()
+
+
+TOWNS = {("t1", "ill"): 30, ("t2", "ill"): 40, ("t3", "ill"): 4}
+
+
+def of_three_towns(folder) -> House:
+    codes = [*TOWNS.items(), *(((town, "well"), 60) for town in ("t1", "t2", "t3"))]
+    frame = pd.DataFrame([pair for pair, size in codes for _ in range(size)], columns=["town", "health"])
+    frame["weight"] = frame.town.map({"t1": 1.0, "t2": 2.5, "t3": 10.25})
+    return weighing(folder, frame, town=("t1", "t2", "t3"), health=("ill", "well"))
+
+
+def test_people_of_one_town_leave_two_equations_of_those_of_two_others() -> None:
+    ill, weighted = 74 - 30, 30 + 2.5 * 40 + 10.25 * 4 - 30
+    assert (weighted - 2.5 * ill) / (10.25 - 2.5) == TOWNS["t3", "ill"]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_three_weights_do_not_tell_few_of_a_town_beside_the_people_of_another(tmp_path, first: int) -> None:
+    made = of_three_towns(tmp_path)
+    asked = [{"figures": BOTH}, {"town": ["t1"]}]
+    answers = [made.ask(dataset="people", rows=["health"], **asked[place]) for place in (first, 1 - first)]
+    assert verdict(answers[0]) == "RELEASED"
+    assert verdict(answers[1]) != "RELEASED"
+    assert set(cells(answers[1])["ill",]) == {None}
+    made.facility.close()
+
+
+def test_few_of_a_town_are_no_difference_of_weights_of_three_towns(tmp_path) -> None:
+    made = of_three_towns(tmp_path)
+    asked = [{"figures": BOTH}, {"figures": BOTH, "health": ["well"]}, {"town": ["t1"]}]
+    assert [verdict(made.ask(dataset="people", **one)) for one in asked] == ["RELEASED"] * 3
+    assert verdict(made.ask(dataset="people", town=["t1"], health=["well"])) != "RELEASED"
+    made.facility.close()
+
+
+def test_enough_of_every_town_leave_beside_weights_of_three_towns(tmp_path) -> None:
+    made = of_three_towns(tmp_path)
+    well = {"dataset": "people", "health": ["well"]}
+    assert verdict(made.ask(figures=BOTH, **well)) == "RELEASED"
+    assert verdict(made.ask(rows=["town"], **well)) == "RELEASED"
+    made.facility.close()

@@ -9,7 +9,7 @@ from sdcgate.engine.queries import Computed
 from sdcgate.facility.beside_deciding import beside_deciding
 from sdcgate.facility.boxes import as_if_published, having_variable, parted
 from sdcgate.facility.costs import costs
-from sdcgate.facility.decided_sums import beside_decided, in_play, told_of
+from sdcgate.facility.decided_sums import beside_decided, in_play, spanning_decided, told_of
 from sdcgate.facility.differencing import TooManyDifferences, differences_within, unsafe_differences
 from sdcgate.facility.figures import denominators
 from sdcgate.facility.findings import (
@@ -126,7 +126,12 @@ class Attempt:
             self.known = replace(
                 self.known,
                 quantities={
-                    name: beside_decided(known, quantities, told_of(name, decided))
+                    name: spanning_decided(
+                        beside_decided(known, quantities, told_of(name, decided)),
+                        quantities,
+                        told_of(name, decided),
+                        self.still_time,
+                    )
                     for name, known in quantities.items()
                 },
             )

@@ -3,19 +3,26 @@
 Of 17 people in a trade 12 are of two towns whose people weigh 10 and 2.5, and 5 of one where they weigh 1.
 The trade's sum of weights is a second equation of the same counts, and where a table withholds two of them it
 tells both. So the joint audit of counts takes all such sums for what they are. In the same way weighted sums
-of a measure are equations of its sums.
+of a measure are equations of its sums. The linear span takes them in as well: where those of one of three
+towns are known, a sum of weights tells those of the other two, which no table need have shown.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from sdcgate.facility.knowledge import COUNTS, KnownQuantity, ReleasedTable
 from sdcgate.facility.weights import WEIGHTED_PREFIX
+from sdcgate.methods.cells import BoolArray, State
 from sdcgate.methods.tables.boxes import NOBODY, Box, intersection
-from sdcgate.methods.tables.combined_sums import CombinedSum, Decided
+from sdcgate.methods.tables.combined_sums import CombinedSum, Decided, whole_factors
 from sdcgate.methods.tables.joint_boxes import JointBoxes
 from sdcgate.methods.tables.joint_sums import Amount
+from sdcgate.methods.tables.span import Combination, SpanBudgetExceeded
 
+MOST = 20_000
+"""Boxes of sums that are taken into the linear span."""
 SUM_OF = "sum of "
 """With it begins the variable by which a box is the name of a sum, and not of a count."""
 
@@ -31,6 +38,12 @@ class DecidedTable:
         """What they tell of counts, or of the sums that are not weighted."""
         boxes = JointBoxes().grown(self.table.published(), ())
         return _sums(self.table.quantity, self.decided, boxes, dict(self.table.amounts()))
+
+    def spanned(self, cells: BoolArray) -> list[Combination]:
+        """What some cells (cells,) tell of boxes together, exactly, those of which the sum leaves."""
+        leaving = np.flatnonzero(cells & self.table.table.of_state(State.PUBLISHED))
+        boxes = (self.table.boxes[cell] for cell in leaving.tolist())
+        return [*_spanned(self.table.quantity, self.decided, boxes)]
 
     def taking_nothing(self) -> "DecidedTable":
         """The same with cells as withheld that are taken for known."""
@@ -98,6 +111,38 @@ def beside_decided(
     )
 
 
+def spanning_decided(
+    counts: KnownQuantity,
+    quantities: Mapping[str, KnownQuantity],
+    decided: Mapping[str, Sequence[Decided]],
+    pulse: Callable[[], None],
+) -> KnownQuantity:
+    """Counts that have left, with such sums in their linear span, as far as there are no more than `MOST`.
+
+    Where three weights meet in a cell, and the people of one are known, its sum tells of the other two.
+    """
+    found = list[Combination]()
+    for quantity, those in decided.items():
+        known = quantities.get(quantity)
+        if known is not None and not known.empty:
+            boxes = known.boxes.within(known.boxes.variables)
+            for one in those:
+                found += _spanned(quantity, one, boxes)
+    if not found or sum(map(len, found)) > MOST:
+        return counts
+    span = counts.span.copy(pulse)
+    try:
+        span.know(
+            {name: mask for those in decided.values() for one in those for name, mask in one.full.items()}
+        )
+        span.add_sums(found)
+    except SpanBudgetExceeded:
+        return counts
+    # What is told is told: no later table can be refused for it.
+    span.give_up_caught()
+    return replace(counts, span=span)
+
+
 def cell_of(box: Box) -> Box:
     """The box of the cell that tells a sum, or a count, by its name."""
     return tuple(pair for pair in box if not pair[0].startswith(SUM_OF))
@@ -117,6 +162,18 @@ def _sums(
     for box in boxes.within(boxes.variables):
         name, parts = tuple(sorted((*box, (of, 1)))), tuple(_inside(box, decided.parts))
         yield CombinedSum(name, parts, amounts[box].total, of=of)
+
+
+def _spanned(quantity: str, decided: Decided, boxes: Iterable[Box]) -> Iterator[Combination]:
+    """What sums of boxes tell of counts, where it is not known otherwise.
+
+    The people of one weight, and of either of two that one variable decides, are cells of their own.
+    """
+    alone = len(decided.variables) == 1 and quantity.startswith(WEIGHTED_PREFIX)
+    for box in boxes:
+        parts = whole_factors(tuple(_inside(box, decided.parts)))
+        if len({factor for _, factor in parts}) > (2 if alone else 1):
+            yield parts
 
 
 def _inside(box: Box, parts: Iterable[tuple[Box, float]]) -> Iterator[tuple[Box, float]]:

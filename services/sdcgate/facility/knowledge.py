@@ -18,7 +18,7 @@ from sdcgate.methods.tables.joint_boxes import EVERYTHING, PERHAPS, SURELY, Coun
 from sdcgate.methods.tables.joint_sums import Amount
 from sdcgate.methods.tables.noisy_boxes import NoisyTable
 from sdcgate.methods.tables.released_cells import ReleasedCells
-from sdcgate.methods.tables.span import Span, SpanBudgetExceeded
+from sdcgate.methods.tables.span import Combination, Span, SpanBudgetExceeded
 from sdcgate.methods.tables.told_shares import Share
 
 COUNTS = "counts"
@@ -310,8 +310,10 @@ class KnownQuantity:
             found[cell] = self.nobody.follows(new.boxes[cell], full)
         return found
 
-    def with_tables(self, tables: Iterable[ReleasedTable], pulse: Callable[[], None]) -> Span:
-        """The span together with more tables, on trial.
+    def with_tables(
+        self, tables: Iterable[ReleasedTable], pulse: Callable[[], None], sums: Sequence[Combination] = ()
+    ) -> Span:
+        """The span together with more tables, and with sums of several boxes that are known, on trial.
 
         Raises:
             SpanBudgetExceeded: it takes too much work to tell; or what `pulse` raises meanwhile.
@@ -319,9 +321,13 @@ class KnownQuantity:
         span = self.span.copy(pulse)
         for table in tables:
             self._add(span, table)
+        if sums:
+            span.add_sums(sums)
         return span
 
-    def reveals(self, tables: Sequence[ReleasedTable], pulse: Callable[[], None]) -> bool:
+    def reveals(
+        self, tables: Sequence[ReleasedTable], pulse: Callable[[], None], sums: Sequence[Combination] = ()
+    ) -> bool:
         """Whether with more tables something could be computed that is withheld, by them or earlier.
 
         Raises:
@@ -329,7 +335,7 @@ class KnownQuantity:
         """
         if self.empty or not (self.boxes.secret or any(map(_withholds, tables))):
             return False
-        return self.with_tables(tables, pulse).caught
+        return self.with_tables(tables, pulse, sums).caught
 
     def revealing(
         self,
@@ -337,12 +343,14 @@ class KnownQuantity:
         pulse: Callable[[], None],
         groups: Sequence[Box] = (),
         floor: int = 0,
+        sums: Callable[[BoolArray], Sequence[Combination]] | None = None,
     ) -> BoolArray:
         """Published cells of new tables without which nothing withheld can be computed, shape (cells,).
 
         The tables are a quantity's, of the same cells in the same states. Cells are let out one after the
         other, those of most records first, as long as nothing withheld follows from them, nor any of some
         `groups`. With a `floor`, which everything withheld has at least, empty ones come before all others.
+        `sums` are what cells (cells,) tell of several boxes together.
 
         Raises:
             SpanBudgetExceeded: it takes too much work to tell; or what `pulse` raises meanwhile.
@@ -365,10 +373,12 @@ class KnownQuantity:
                 return kept_back
             cells = waiting.pop()
             trial = span.copy(pulse)
+            chosen = np.zeros(len(first), dtype=np.bool_)
+            chosen[cells] = True
             for new in tables:
-                chosen = np.zeros(len(first), dtype=np.bool_)
-                chosen[cells] = True
                 trial.add_table(new.table, chosen)
+            if sums is not None:
+                trial.add_sums(sums(chosen))
             if not trial.caught:
                 span = trial
             elif len(cells) == 1:

@@ -8,7 +8,7 @@ import numpy as np
 from sdcgate.engine.queries import MEASURE_PREFIX
 from sdcgate.facility.atoms import Sensitive, unsafe_atoms_told
 from sdcgate.facility.counts_beside_sums import OfMeasure, telling_counts
-from sdcgate.facility.decided_sums import DecidedTable, told_of
+from sdcgate.facility.decided_sums import MOST, DecidedTable, told_of
 from sdcgate.facility.emptying import emptying
 from sdcgate.facility.implied_measures import known_by_others
 from sdcgate.facility.inspector import Inspector
@@ -28,6 +28,7 @@ from sdcgate.methods.cells import BoolArray, State
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combined_sums import Decided
 from sdcgate.methods.tables.solver import Deadline
+from sdcgate.methods.tables.span import Combination
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +82,8 @@ class Together:
         for quantity in _quantities(left):
             if self._derivable(quantity, left):
                 of, floor = _of(left, quantity), self.plan.policy.count_floor
-                revealing |= self.known.of(quantity).revealing(of, self.still_time, floor=floor)
+                sums = self._sums_of(quantity, left)
+                revealing |= self.known.of(quantity).revealing(of, self.still_time, (), floor, sums)
         return revealing
 
     def telling(
@@ -172,8 +174,7 @@ class Together:
         """
         for table in left:
             if table.facts.measures and not table.quantity.startswith(WEIGHTED_PREFIX):
-                of, measures = _of(left, table.quantity), (table.quantity,)
-                more = self._without_groups(table, of, inspector, measures=measures)
+                more = self._without_groups(table, left, inspector, measures=(table.quantity,))
                 if more.any():
                     return more
         counts = _of(left, left[0].quantity)
@@ -182,13 +183,13 @@ class Together:
         groups = np.zeros(len(unsafe), dtype=np.bool_)
         for table in _not_of_measures(counts):
             enough = None if inspector.also else ~unsafe & (table.table.records > 0)
-            groups |= self._without_groups(table, counts, inspector, enough, sensitive=inspector.groups)
+            groups |= self._without_groups(table, left, inspector, enough, sensitive=inspector.groups)
         return groups
 
     def _without_groups(
         self,
         first: ReleasedTable,
-        tables: Sequence[ReleasedTable],
+        left: Sequence[ReleasedTable],
         inspector: Inspector,
         enough: BoolArray | None = None,
         measures: Sequence[str] = (),
@@ -199,14 +200,35 @@ class Together:
         if known.empty and not _withholds(first):
             # All that it shows is safe, and so is what that leaves of it.
             return np.zeros(len(first.boxes), dtype=np.bool_)
-        span = known.with_tables(tables, self.still_time)
-        groups = unsafe_atoms_told(first, known, span, inspector, enough, measures, sensitive)
+        tables, decided = _of(left, first.quantity), self._told_of(first.quantity, left)
+        sums = self._sums_of(first.quantity, left)
+        shown = first.table.of_state(State.PUBLISHED)
+        span = known.with_tables(tables, self.still_time, () if sums is None else sums(shown))
+        # Weights part codes that no table does.
+        parted = known.boxes.combining(told for one in decided for told in one.sums())
+        parting = replace(known, boxes=parted)
+        groups = unsafe_atoms_told(first, parting, span, inspector, enough, measures, sensitive)
         if not groups:
             return np.zeros(len(first.boxes), dtype=np.bool_)
-        return known.revealing(tables, self.still_time, groups, self.plan.policy.count_floor)
+        return known.revealing(tables, self.still_time, groups, self.plan.policy.count_floor, sums)
 
     def _derivable(self, quantity: str, left: Sequence[ReleasedTable]) -> bool:
-        return self.known.of(quantity).reveals(_of(left, quantity), self.still_time)
+        tables, sums = _of(left, quantity), self._sums_of(quantity, left)
+        told = () if sums is None else sums(tables[0].table.of_state(State.PUBLISHED))
+        return self.known.of(quantity).reveals(tables, self.still_time, told)
+
+    def _sums_of(
+        self, quantity: str, left: Sequence[ReleasedTable]
+    ) -> Callable[[BoolArray], list[Combination]] | None:
+        """What cells of the table tell of several boxes of a quantity together; None where they tell nothing.
+
+        Sums of variables that decide what is summed, as far as there are no more than `MOST` boxes.
+        """
+        decided = self._told_of(quantity, left)
+        cells = sum(len(one.decided.parts) * len(one.table.boxes) for one in decided)
+        if not decided or cells > MOST:
+            return None
+        return lambda chosen: [told for one in decided for told in one.spanned(chosen)]
 
     def _extent(self, remaining: Callable[[], float]) -> Extent:
         """How much the joint audit looks at, and how long."""

@@ -3,7 +3,8 @@
 A variable may decide the weights: everybody of one stratum weighs 3, of the other 10. Of 20 people who weigh
 67 one is of the second, whether or not any table shows strata: two equations of two unknowns. So a table
 with weighted figures is judged, and recorded, as though it showed the people of either weight in each such
-cell. Where three weights meet there is one equation too few.
+cell. Where three weights meet there is one equation too few, unless others tell more: that the linear span
+knows (`decided_sums`).
 """
 
 import hashlib

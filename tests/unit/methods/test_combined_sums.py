@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sdcgate.methods.tables import joint_whole
 from sdcgate.methods.tables.boxes import NOBODY, intersection
-from sdcgate.methods.tables.combined_sums import CombinedSum
+from sdcgate.methods.tables.combined_sums import CombinedSum, whole_factors
 from sdcgate.methods.tables.joint_boxes import Counts, JointBoxes
 from sdcgate.methods.tables.joint_history import Standing, audit_history
 from sdcgate.methods.tables.joint_intervals import joint_bounds, joint_intervals, told_by
@@ -252,3 +252,10 @@ def test_a_share_of_a_group_whose_size_nobody_knows_tells_once_its_size_is_told(
     found = joint_intervals(after, 3, 0, Deadline(10.0))
     assert found.narrow.all()
     assert found.lowest == pytest.approx([5], abs=1e-4)
+
+
+def test_factors_are_whole_numbers_of_their_last_decimal_place():
+    town, other = (("town", 1),), (("town", 2),)
+    assert whole_factors([(town, 3.0), (other, 10.0)]) == ((town, 3), (other, 10))
+    assert whole_factors([(town, 2.5), (other, 303.25)]) == ((town, 250), (other, 30325))
+    assert whole_factors([(town, 1.0), (other, 1 / 3)]) == ()

@@ -321,3 +321,24 @@ def test_a_box_in_another_form_is_an_error_and_is_not_silently_left_out(wrong):
         released.add([wrong])
     with pytest.raises(SpanBudgetExceeded):
         released.contains([EVERYBODY])
+
+
+def test_a_sum_with_factors_and_the_people_of_one_of_three_sites_tell_the_others():
+    one, two, three = (box(site=1 << place) for place in range(3))
+    known = span()
+    known.add([box(site=0b111)])
+    known.add_sums([[(one, 2), (two, 5), (three, 20)]])
+    assert known.rank == 2
+    assert known.contains([one, two, three]).tolist() == [False] * 3
+    known.watch([three])
+    assert not known.caught
+    known.add([one])
+    assert known.caught
+    assert known.contains([one, two, three]).tolist() == [True] * 3
+
+
+def test_sums_of_the_same_with_factors_in_the_same_ratio_are_one():
+    known = span()
+    one, two = box(site=1), box(site=2)
+    known.add_sums([[(one, 2), (two, 5)], [(one, 4), (two, 10)], [(one, 3), (one, -3)]])
+    assert known.rank == 1

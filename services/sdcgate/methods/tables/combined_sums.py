@@ -15,6 +15,8 @@ from sdcgate.methods.tables.boxes import Box
 
 LEAST_ROOM, ROUNDING = 1e-7, 1e-12
 """By how much a sum may be off at least: as programs work, and for its size."""
+MOST_DECIMALS = 6
+"""Decimal places of factors that are taken for whole numbers of their last one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,15 @@ class Decided:
     def variables(self) -> frozenset[str]:
         """The variables that decide it."""
         return frozenset(self.full)
+
+
+def whole_factors(parts: Sequence[tuple[Box, float]]) -> tuple[tuple[Box, int], ...]:
+    """Boxes with factors that are whole numbers, in the same ratios; none where they have more places."""
+    for decimals in range(MOST_DECIMALS + 1):
+        scaled = [(box, factor * 10.0**decimals) for box, factor in parts]
+        if all(abs(factor - round(factor)) <= LEAST_ROOM for _, factor in scaled):
+            return tuple((box, round(factor)) for box, factor in scaled)
+    return ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

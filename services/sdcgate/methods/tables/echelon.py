@@ -83,6 +83,11 @@ class Echelon:
         self._own, twin._own = set(), set()
         return twin
 
+    @property
+    def prime(self) -> int:
+        """The modulus."""
+        return self._prime
+
     def spend(self, steps: int) -> None:
         """Count steps."""
         if self.steps >> _PULSE != (self.steps - steps) >> _PULSE:

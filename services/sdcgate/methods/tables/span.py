@@ -39,7 +39,10 @@ from sdcgate.methods.tables.terms import (
     product_of_box,
 )
 
-__all__ = ["Span", "SpanBudget", "SpanBudgetExceeded"]
+__all__ = ["Combination", "Span", "SpanBudget", "SpanBudgetExceeded"]
+
+Combination = Sequence[tuple[Box, int]]
+"""Boxes with whole factors, of which the sum is known."""
 
 _AT_ONCE = 16
 """Entries of arrays that cost as much as one step in Python."""
@@ -159,6 +162,30 @@ class Span:
             self._incomplete = True
             raise
         self._add(products)
+
+    def add_sums(self, sums: Iterable[Combination]) -> None:
+        """Add what is known of several boxes together, these in the form of `make_box`; see `add`."""
+        self._answerable()
+        self._start()
+        try:
+            parts = [
+                [(product_of_box(box, self._full), factor) for box, factor in one if box != NOBODY]
+                for one in sums
+            ]
+            vectors = self._align([boxes for one in parts for boxes, _ in one])
+            vectors += [self._combined(one) for one in parts]
+            self._echelon.insert(np.zeros(0, dtype=np.int64), [vector for vector in vectors if vector])
+        except Exception:
+            self._incomplete = True
+            raise
+
+    def _combined(self, parts: Sequence[tuple[Product, int]]) -> Vector:
+        """What is not solved of single boxes with factors."""
+        whole: Vector = {}
+        for boxes, factor in parts:
+            for column, value in self._vectors(boxes)[0].items():
+                whole[column] = whole.get(column, 0) + factor * value
+        return {column: value for column, value in whole.items() if value % self._echelon.prime}
 
     def contains(self, boxes: Sequence[Box]) -> BoolArray:
         """Whether each box is a linear combination of the added ones, shape (boxes,); changes nothing.
