@@ -289,6 +289,38 @@ def test_enough_of_a_region_leave_as_what_four_weighted_tables_of_others_leave(t
     made.facility.close()
 
 
+NORTH, SOUTH = {"a": 1, "b": 1, "c": 19}, {"a": 10, "b": 20, "c": 70}
+
+
+def test_a_total_does_not_tell_by_its_weights_what_its_own_table_withholds(tmp_path) -> None:
+    sizes = (("north", NORTH), ("south", SOUTH))
+    codes = [(region, trade) for region, of in sizes for trade, size in of.items() for _ in range(size)]
+    frame = pd.DataFrame(codes, columns=["region", "trade"])
+    frame["weight"] = np.where(frame.region == "south", 3.0, 1.0)
+    made = weighing(tmp_path, frame, region=("north", "south"), trade=("a", "b", "c"))
+    answered = made.ask(dataset="people", rows=["trade"], columns=["region"], figures=BOTH)
+    assert verdict(answered) == "RELEASED_PROTECTED"
+    found = cells(answered)
+    for trade in ("a", "b", "c", "_T"):
+        if None not in found[trade, "_T"]:
+            units, weights = found[trade, "_T"]
+            # Of 121 people who weigh 321 a hundred are of the south.
+            assert found[trade, "south"][0] == (weights - units) / 2
+    made.facility.close()
+
+
+def test_what_a_table_shows_is_not_withheld_as_the_people_of_one_weight(tmp_path) -> None:
+    codes = [("north", "a")] * 40 + [("south", "a")] * 4 + [("north", "b")] * 50 + [("south", "b")] * 60
+    frame = pd.DataFrame(codes, columns=["region", "trade"])
+    frame["weight"] = np.where(frame.region == "south", 3.0, 1.0)
+    made = weighing(tmp_path, frame, region=("north", "south"), trade=("a", "b"))
+    first = cells(made.ask(dataset="people", rows=["trade"], columns=["region"], figures=BOTH))
+    again = cells(made.ask(dataset="people", rows=["trade"], columns=["region"]))
+    assert first["_T", "north"] == (90.0, 90.0)
+    assert again == {codes: figures[:1] for codes, figures in first.items()}
+    made.facility.close()
+
+
 TOWNS = {("t1", "ill"): 30, ("t2", "ill"): 40, ("t3", "ill"): 4}
 
 

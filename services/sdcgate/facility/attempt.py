@@ -461,7 +461,14 @@ class Attempt:
             perhaps = np.where(told_now != 0, PERHAPS, 0)
             states = np.where((perhaps != 0) | before, State.PUBLISHED, State.ABSENT)
             # Everybody takes what is withheld to have somebody: that nobody weighs so is not hidden.
-            hidden = found.secret & ~before
+            shown = {
+                box
+                for one in self.new
+                if one.quantity == table.quantity
+                for box, secret in zip(one.boxes, found.secret.tolist(), strict=True)
+                if not secret
+            }
+            hidden = found.secret & ~before & [box not in shown for box in table.boxes]
             some = (table.table.records > 0) | (self.plan.policy.count_floor == 0)
             states[hidden] = np.where(some, State.WITHHELD, State.ABSENT)[hidden]
             told = self._told(table.quantity, before)

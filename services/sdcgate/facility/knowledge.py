@@ -333,7 +333,10 @@ class KnownQuantity:
         Raises:
             SpanBudgetExceeded: it takes too much work to tell; or what `pulse` raises meanwhile.
         """
-        if self.empty or not (self.boxes.secret or any(map(_withholds, tables))):
+        if self.empty and len(tables) == 1 and not sums:
+            # That it tells nothing of itself is proved by witnesses.
+            return False
+        if not (self.boxes.secret or any(map(_withholds, tables))):
             return False
         return self.with_tables(tables, pulse, sums).caught
 
