@@ -200,8 +200,8 @@ class Together:
         if known.empty and not _withholds(first):
             # All that it shows is safe, and so is what that leaves of it.
             return np.zeros(len(first.boxes), dtype=np.bool_)
-        tables, decided = _of(left, first.quantity), self._told_of(first.quantity, left)
-        sums = self._sums_of(first.quantity, left)
+        tables, sums = _of(left, first.quantity), self._sums_of(first.quantity, left)
+        decided = [] if sums is None else self._told_of(first.quantity, left)
         shown = first.table.of_state(State.PUBLISHED)
         span = known.with_tables(tables, self.still_time, () if sums is None else sums(shown))
         # Weights part codes that no table does.
@@ -224,6 +224,9 @@ class Together:
 
         Sums of variables that decide what is summed, as far as there are no more than `MOST` boxes.
         """
+        if self.plan.beneath:
+            # Weighted shares and models are judged by what they tell of withheld cells.
+            return None
         decided = self._told_of(quantity, left)
         cells = sum(len(one.decided.parts) * len(one.table.boxes) for one in decided)
         if not decided or cells > MOST:
