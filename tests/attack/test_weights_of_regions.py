@@ -224,7 +224,8 @@ def weighing(folder, frame: pd.DataFrame, **codes) -> House:
     frame.assign(id=np.arange(len(frame))).to_csv(folder / "people.csv", index=False)
     made = build(folder, policy="five-safes")
     income = [{"name": "income", "lower_bound": 0, "upper_bound": 1_000_000}] if "income" in frame else []
-    more = {"unit": {"column": "id"}, "weight": {"column": "weight"}, "design": {"coverage": "SAMPLE"}}
+    weight, design = {"column": "weight", "decimals": 2}, {"coverage": "SAMPLE"}
+    more = {"unit": {"column": "id"}, "weight": weight, "design": design}
     made.engine.register(people_descriptor(codes, income, **more))
     return made
 
