@@ -362,3 +362,18 @@ def test_enough_of_every_town_leave_beside_weights_of_three_towns(tmp_path) -> N
     assert verdict(made.ask(figures=BOTH, **well)) == "RELEASED"
     assert verdict(made.ask(rows=["town"], **well)) == "RELEASED"
     made.facility.close()
+
+
+@pytest.mark.parametrize(("figures", "leaves"), [(["MEAN:income", "WEIGHTED_UNITS"], True), (SUMS, False)])
+def test_what_people_of_one_weight_have_is_judged_where_sums_show_with_weights(
+    tmp_path, figures: list[str], leaves: bool
+) -> None:
+    """One of the south's seventy has most of what these have, and less than half of what all do."""
+    frame = of_towns_and_trades(70)
+    frame["income"] = 1000.0 + np.arange(len(frame)) * 37 % 200
+    south = frame.index[(frame.region == "south") & (frame.town == "t1")]
+    frame.loc[south, "income"] /= 100.0
+    frame.loc[south[0], "income"] = 100_000.0
+    made = weighing(tmp_path, frame, **TOWNS_AND_TRADES)
+    assert (verdict(made.ask(dataset="people", rows=["town"], figures=figures)) == "RELEASED") == leaves
+    made.facility.close()

@@ -40,10 +40,12 @@ class WeightClasses:
     """The same cells with the people of one weight alone, as though all left; of each its quantities."""
     decided: tuple[Decided, ...] = field(default=(), repr=False)
     """By which variables weights are of which two meet in a cell."""
+    measures: frozenset[str] = frozenset()
+    """Those of which sums show with weights."""
 
     def judging(self, inspector: Inspector) -> Inspector:
         """One that judges of a region the people of either weight, too, where two weights meet in it."""
-        return replace(inspector, also=partial(_also, inspector, self.decided)) if self.decided else inspector
+        return replace(inspector, also=partial(_also, inspector, self)) if self.decided else inspector
 
 
 def weight_classes(
@@ -65,6 +67,8 @@ def weight_classes(
         # Weighted shares and models are judged by what they tell of withheld cells.
         return WeightClasses(unsafe)
     meeting, tables = list[Decided](), list[tuple[ReleasedTable, ...]]()
+    shown = frozenset(one.measure for one in plan.figures if one.statistic in WEIGHTED and one.measure)
+    measures = [name for name in plan.measures if name in shown]
     for one in decided:
         sides = _sides([(box,) for box in counts.boxes], one)
         chosen = [cell for cell, side in enumerate(sides) if side and counts.table.records[cell]]
@@ -74,26 +78,27 @@ def weight_classes(
             raise TooManyDifferences(f"more than {MOST} groups of one weight to count")
         meeting.append(one)
         regions = [Region(sides[cell][of]) for of in (0, 1) for cell in chosen]
-        judged = inspector.unsafe(regions, plan.measures)
+        judged = inspector.unsafe(regions, measures)
         unsafe[np.array(chosen)[np.flatnonzero(judged) % len(chosen)]] = True
         if len(one.variables) == 1:
-            facts = inspector.count(regions, plan.measures)
-            tables += _tables(plan, counts, one, np.array(chosen), facts)
-    return WeightClasses(unsafe, tuple(tables), tuple(meeting))
+            facts = inspector.count(regions, measures)
+            tables += _tables(counts, one, np.array(chosen), facts)
+    return WeightClasses(unsafe, tuple(tables), tuple(meeting), shown)
 
 
 def _also(
-    inspector: Inspector, decided: Sequence[Decided], regions: Sequence[Region], measures: Sequence[str]
+    inspector: Inspector, classes: WeightClasses, regions: Sequence[Region], measures: Sequence[str]
 ) -> BoolArray:
     """Regions of which the people of one weight break a rule, or which are unsafe for another reason."""
     unsafe = np.zeros(len(regions), dtype=np.bool_)
     if inspector.also is not None:
         unsafe |= inspector.also(regions, measures)
-    for one in decided:
+    weighted = [name for name in measures if name in classes.measures]
+    for one in classes.decided:
         sides = _sides([region.inside for region in regions], one)
         chosen = [place for place, side in enumerate(sides) if side]
         parts = [Region(side, regions[place].outside) for place in chosen for side in sides[place]]
-        judged = inspector.unsafe(parts, measures)
+        judged = inspector.unsafe(parts, weighted)
         unsafe[[chosen[part // 2] for part in np.flatnonzero(judged).tolist()]] = True
     return unsafe
 
@@ -123,14 +128,13 @@ def _weighing(within: Box, decided: Decided) -> list[tuple[Box, float]]:
 
 
 def _tables(
-    plan: Plan, counts: ReleasedTable, decided: Decided, chosen: IntArray, facts: Facts
+    counts: ReleasedTable, decided: Decided, chosen: IntArray, facts: Facts
 ) -> list[tuple[ReleasedTable, ...]]:
     """The people of either weight as tables of the same cells: counts, and sums that leave with weights.
 
     `facts` are of the chosen cells, first with the lower weight and then with the higher.
     """
     ((name, full),) = decided.full.items()
-    shown = {one.measure for one in plan.figures if one.statistic in WEIGHTED and one.measure}
     found = []
     for of in (0, 1):
 
@@ -139,7 +143,6 @@ def _tables(
             return sum(dict(part)[name] for part in two[of]) if two else 0
 
         own = _placed(facts, chosen, of, len(counts.boxes))
-        own = replace(own, measures=tuple(one for one in own.measures if one.name in shown))
         found.append(tuple(quantities(_restricted(counts.table, name, full, side, own), own)))
     return found
 
