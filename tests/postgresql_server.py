@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -54,7 +55,9 @@ def stop(server: str, how: str = "fast") -> None:
     """Stop the server of an address: fast, immediate as in a crash, or frozen by SIGSTOP."""
     running = _instance(server)
     if how == "frozen":
-        _signal(running, signal.SIGSTOP)
+        # A process goes on for a moment where another processor runs it, or comes meanwhile.
+        while not all(map(_stands_still, _signal(running, signal.SIGSTOP))):
+            time.sleep(0.01)
     else:
         arguments = ("-w", "-m", how, "-D", str(running.pgdata), "stop")
         pgexec("pg_ctl", arguments, bin_path=running.bin_path, user=running.system_user)
@@ -83,8 +86,18 @@ def _instance(server: str) -> PostgresServer:
     return next(one for one in PostgresServer._instances.values() if one.get_uri() == address)
 
 
-def _signal(running: PostgresServer, number: signal.Signals) -> None:
+def _stands_still(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return process.status() in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE)
+    return True
+
+
+def _signal(running: PostgresServer, number: signal.Signals) -> list[psutil.Process]:
+    """Send a signal to the server's processes; those that had it."""
+    sent = list[psutil.Process]()
     with suppress(psutil.NoSuchProcess):
         postmaster = psutil.Process(running.get_pid())
         for process in (postmaster, *postmaster.children()):
             process.send_signal(number)
+            sent.append(process)
+    return sent
