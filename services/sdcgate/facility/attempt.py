@@ -1,6 +1,6 @@
 """Steps 5 to 7 for one table at one head of the ledger: from findings to what may be decided."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -41,13 +41,13 @@ from sdcgate.facility.region_records import without_measures
 from sdcgate.facility.telling import told_figures, told_ratios
 from sdcgate.facility.told_extremes import narrowing, with_narrowed
 from sdcgate.facility.told_together import Together
-from sdcgate.facility.weight_classes import WeightClasses
+from sdcgate.facility.weight_classes import NO_WEIGHT_CLASSES, WeightClasses
 from sdcgate.facility.weights import WEIGHTED_PREFIX, with_weights
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode
 from sdcgate.methods.tables.assessment import Assessment
 from sdcgate.methods.tables.attrition import attrition_within
-from sdcgate.methods.tables.boxes import NOBODY
+from sdcgate.methods.tables.boxes import NOBODY, Box
 from sdcgate.methods.tables.cell_costs import CostKind, cell_costs
 from sdcgate.methods.tables.combined_sums import Decided
 from sdcgate.methods.tables.empty_cells import empty_beside_few
@@ -105,7 +105,7 @@ class Attempt:
     """What it tells beside all that has left."""
     implied: Implied = field(init=False, default=NOTHING_IMPLIED)
     """What the table tells of measures that it does not show."""
-    weights: WeightClasses | None = field(init=False, default=None, repr=False)
+    weights: WeightClasses = field(init=False, default=NO_WEIGHT_CLASSES, repr=False)
     """The people of one weight in its cells, where weights tell how many these are."""
 
     def __post_init__(self) -> None:
@@ -178,12 +178,8 @@ class Attempt:
         """Take in what plain and weighted figures tell together."""
         self.weights = classes
         self.unsafe |= classes.unsafe & ~self.empty
-        for table in (table for tables in classes.tables for table in tables):
+        for table in classes.all_tables:
             self.before |= self.known.of(table.quantity).withheld_before(table) & ~self.empty
-
-    @property
-    def _of_one_weight(self) -> tuple[tuple[ReleasedTable, ...], ...]:
-        return () if self.weights is None else self.weights.tables
 
     def held(self, consequence: Consequence, *codes: ReasonCode) -> Outcome:
         """Nothing leaves: referred or refused."""
@@ -289,7 +285,7 @@ class Attempt:
         nowhere, problem = np.zeros(len(self.facts), dtype=np.bool_), None
         known = {quantity.quantity: nowhere for quantity in self.new}
         found = Protected(nowhere, nowhere, proved=True)
-        of_unions = inspector if self.weights is None else self.weights.judging(inspector)
+        of_unions = self.weights.judging(inspector)
         for self.rounds, each in enumerate(KEPT_BACK, start=1):
             self.still_time()
             try:
@@ -418,11 +414,7 @@ class Attempt:
         """Cells in unsafe differences with earlier releases: by filters only, and by detail."""
         tables = [
             (quantity, self.known.of(quantity.quantity).published)
-            for quantity in (
-                *self.new,
-                *(one for side in self._of_one_weight for one in side),
-                *self.implied.tables,
-            )
+            for quantity in (*self.new, *self.weights.all_tables, *self.implied.tables)
             if not quantity.quantity.startswith(WEIGHTED_PREFIX)
         ]
         found = unsafe_differences(tables, inspector, self.implied.names)
@@ -448,9 +440,17 @@ class Attempt:
             states[secret & ~before] = State.WITHHELD
             told = self._told(quantity.quantity, before)
             left.append(replace(quantity.with_states(states), told=told, figures=figures, ratios=of_both))
-        return [*left, *(one for side in self._of_one_weight for one in self._left_of(side, found))]
+        shown = {
+            (one.quantity, box)
+            for one in self.new
+            for box, withheld in zip(one.boxes, secret.tolist(), strict=True)
+            if not withheld
+        }
+        return [*left, *(one for side in self.weights.tables for one in self._left_of(side, found, shown))]
 
-    def _left_of(self, side: Sequence[ReleasedTable], found: Protected) -> list[ReleasedTable]:
+    def _left_of(
+        self, side: Sequence[ReleasedTable], found: Protected, shown: Set[tuple[str, Box]]
+    ) -> list[ReleasedTable]:
         """The people of one weight as they would leave: perhaps told where the figures of the cell are."""
         known, left = self.together.known_cells(side, self.known), list[ReleasedTable]()
         figures = told_figures(
@@ -461,14 +461,7 @@ class Attempt:
             perhaps = np.where(told_now != 0, PERHAPS, 0)
             states = np.where((perhaps != 0) | before, State.PUBLISHED, State.ABSENT)
             # Everybody takes what is withheld to have somebody: that nobody weighs so is not hidden.
-            shown = {
-                box
-                for one in self.new
-                if one.quantity == table.quantity
-                for box, secret in zip(one.boxes, found.secret.tolist(), strict=True)
-                if not secret
-            }
-            hidden = found.secret & ~before & [box not in shown for box in table.boxes]
+            hidden = found.secret & ~before & [(table.quantity, box) not in shown for box in table.boxes]
             some = (table.table.records > 0) | (self.plan.policy.count_floor == 0)
             states[hidden] = np.where(some, State.WITHHELD, State.ABSENT)[hidden]
             told = self._told(table.quantity, before)

@@ -206,15 +206,22 @@ def having_variable(quantity: str) -> str:
 def _having(table: BoxTable, measure: MeasureFacts, lacking: BoolArray) -> BoxTable:
     """The boxes of the records that have a measure."""
     variable = having_variable(measure.name)
-    marks = np.array(table.marks)
-    for cell in np.flatnonzero(lacking):
-        # The engine's mark is of more records than these: a mark of the box's own, below zero, stands in.
-        name = repr((variable, table.box(int(cell)))).encode()
-        marks[cell] = -1 - (int.from_bytes(hashlib.blake2b(name, digest_size=8).digest()) >> 2)
     return replace(
         table,
         fixed=tuple(sorted((*table.fixed, (variable, MEASURE_PRESENT)))),
         full={**table.full, variable: MEASURE_FULL},
         records=measure.valid_records,
-        marks=marks,
+        marks=marks_of_boxes(table, lacking, variable),
     )
+
+
+def marks_of_boxes(table: BoxTable, cells: BoolArray, about: str) -> IntArray:
+    """A table's marks, with one of the box's own in some cells, shape (cells,), by what these are about.
+
+    The engine's mark there is of more records than are meant: one below zero stands in.
+    """
+    marks = np.array(table.marks)
+    for cell in np.flatnonzero(cells).tolist():
+        name = repr((about, table.box(cell))).encode()
+        marks[cell] = -1 - (int.from_bytes(hashlib.blake2b(name, digest_size=8).digest()) >> 2)
+    return marks

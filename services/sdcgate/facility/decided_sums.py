@@ -14,7 +14,7 @@ import numpy as np
 
 from sdcgate.facility.knowledge import COUNTS, KnownQuantity, ReleasedTable
 from sdcgate.facility.weights import WEIGHTED_PREFIX
-from sdcgate.methods.cells import BoolArray, State
+from sdcgate.methods.cells import State
 from sdcgate.methods.tables.boxes import NOBODY, Box, intersection
 from sdcgate.methods.tables.combined_sums import CombinedSum, Decided, whole_factors
 from sdcgate.methods.tables.joint_boxes import JointBoxes
@@ -39,11 +39,12 @@ class DecidedTable:
         boxes = JointBoxes().grown(self.table.published(), ())
         return _sums(self.table.quantity, self.decided, boxes, dict(self.table.amounts()))
 
-    def spanned(self, cells: BoolArray) -> list[Combination]:
-        """What some cells (cells,) tell of boxes together, exactly, those of which the sum leaves."""
-        leaving = np.flatnonzero(cells & self.table.table.of_state(State.PUBLISHED))
-        boxes = (self.table.boxes[cell] for cell in leaving.tolist())
-        return [*_spanned(self.table.quantity, self.decided, boxes)]
+    def spanned(self) -> list[tuple[int, Combination]]:
+        """Cells of which the sum leaves, with what that tells of boxes together, exactly."""
+        leaving = np.flatnonzero(self.table.table.of_state(State.PUBLISHED)).tolist()
+        quantity, boxes = self.table.quantity, self.table.boxes
+        told = ((cell, _spanned(quantity, self.decided, boxes[cell])) for cell in leaving)
+        return [(cell, parts) for cell, parts in told if parts]
 
     def taking_nothing(self) -> "DecidedTable":
         """The same with cells as withheld that are taken for known."""
@@ -126,8 +127,7 @@ def spanning_decided(
         known = quantities.get(quantity)
         if known is not None and not known.empty:
             boxes = known.boxes.within(known.boxes.variables)
-            for one in those:
-                found += _spanned(quantity, one, boxes)
+            found += [parts for one in those for box in boxes if (parts := _spanned(quantity, one, box))]
     if not found or sum(map(len, found)) > MOST:
         return counts
     span = counts.span.copy(pulse)
@@ -164,16 +164,14 @@ def _sums(
         yield CombinedSum(name, parts, amounts[box].total, of=of)
 
 
-def _spanned(quantity: str, decided: Decided, boxes: Iterable[Box]) -> Iterator[Combination]:
-    """What sums of boxes tell of counts, where it is not known otherwise.
+def _spanned(quantity: str, decided: Decided, box: Box) -> Combination:
+    """What the sum of a box tells of counts; nothing where that is known otherwise.
 
     The people of one weight, and of either of two that one variable decides, are cells of their own.
     """
     alone = len(decided.variables) == 1 and quantity.startswith(WEIGHTED_PREFIX)
-    for box in boxes:
-        parts = whole_factors(tuple(_inside(box, decided.parts)))
-        if len({factor for _, factor in parts}) > (2 if alone else 1):
-            yield parts
+    parts = whole_factors(tuple(_inside(box, decided.parts)))
+    return parts if len({factor for _, factor in parts}) > (2 if alone else 1) else ()
 
 
 def _inside(box: Box, parts: Iterable[tuple[Box, float]]) -> Iterator[tuple[Box, float]]:

@@ -14,6 +14,7 @@ from sdcgate.facility.boxes import expanded_region
 from sdcgate.facility.changed_groups import ChangedGroups
 from sdcgate.facility.differencing import TooManyDifferences
 from sdcgate.facility.disclosed_groups import DisclosedGroups, sensitive_codes
+from sdcgate.facility.findings import unsafe_cells
 from sdcgate.facility.implied_measures import Implied, judge_implied
 from sdcgate.facility.inspector import Inspector, region_axis
 from sdcgate.facility.knowledge import Knowledge
@@ -39,7 +40,7 @@ from sdcgate.facility.watching import Stage, watcher
 from sdcgate.facility.weight_classes import weight_classes
 from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.methods.cells import Axis, BoolArray, Facts, IntArray, MeasureFacts, State
-from sdcgate.methods.rules import Consequence, Finding, ReasonCode, Rules
+from sdcgate.methods.rules import Consequence, Contributions, Finding, ReasonCode, Rules
 from sdcgate.methods.tables.assessment import Assessment, Key, assess_table
 from sdcgate.methods.tables.released_cells import RANKS
 from sdcgate.methods.tables.span import SpanBudgetExceeded
@@ -314,7 +315,7 @@ class Judge:
 
     def _inspector(self, plan: Plan, remaining: Callable[[], float]) -> Inspector:
         rules, weighted = cell_rules(applicable(plan)), beside_plain(plan)
-        ranks, how = _ranks(plan), rules.contributions if weighted is None else weighted.contributions
+        ranks, how = _ranks(plan), _contributions(plan)
 
         def count(regions: Sequence[Region], measures: Sequence[str]) -> Facts:
             found = tuple(expanded_region(plan.dataset, region) for region in regions)
@@ -326,7 +327,7 @@ class Judge:
         judge, also = self._judging_cells(rules, remaining), None
         if weighted is not None:
             # Nothing bounds differences and unions by plain contributions and weighted ones: all are counted.
-            rules = replace(rules, contributions=weighted.contributions)
+            rules = replace(rules, contributions=how)
             also = _breaking(count, self._judging_cells(weighted, remaining))
         pulse = still_time(remaining)
         varying = plan.dataset.varying if plan.policy.attrition_hidden else None
@@ -376,13 +377,12 @@ def beside_plain(plan: Plan) -> Rules | None:
     shown = any(figure.statistic in WEIGHTED and figure.measure for figure in plan.figures)
     if not (rules.contributions.weighted and shown and lowest < highest) or plan.only_weighted:
         return None
-    return Rules(
-        dominance=rules.dominance,
-        p_percent=rules.p_percent,
-        prior_posterior=rules.prior_posterior,
-        linear_sensitivity=rules.linear_sensitivity,
-        contributions=rules.contributions,
-    )
+    return replace(cell_rules(rules), minimum_units=None, minimum_households=None, equal_values=None)
+
+
+def _contributions(plan: Plan) -> Contributions:
+    """Which contributions are counted: weighted ones where any rule looks at them, and plain ones anyway."""
+    return (beside_plain(plan) or applicable(plan)).contributions
 
 
 Unsafe = Callable[[Sequence[Region], Sequence[str]], BoolArray]
@@ -395,10 +395,8 @@ def _breaking(
     """Says which regions break what a judge looks at."""
 
     def breaking(regions: Sequence[Region], measures: Sequence[str]) -> BoolArray:
-        unsafe = np.zeros(len(regions), dtype=np.bool_)
-        for finding in judge(count(regions, measures)) if len(regions) and measures else ():
-            unsafe[list(finding.cells)] = True
-        return unsafe
+        found = judge(count(regions, measures)) if len(regions) and measures else ()
+        return unsafe_cells(found, len(regions))
 
     return breaking
 
@@ -415,8 +413,7 @@ def _either(first: Unsafe | None, second: Unsafe) -> Unsafe:
 
 def _cells(plan: Plan) -> CellQuery:
     """What the engine is asked for."""
-    weighted = beside_plain(plan)
-    cells = plan.cells(_ranks(plan), (applicable(plan) if weighted is None else weighted).contributions)
+    cells = plan.cells(_ranks(plan), _contributions(plan))
     return cells if plan.policy.cell_keys is None else replace(cells, keyed=True)
 
 

@@ -206,7 +206,7 @@ class Together:
         span = known.with_tables(tables, self.still_time, () if sums is None else sums(shown))
         # Weights part codes that no table does.
         parted = known.boxes.combining(told for one in decided for told in one.sums())
-        parting = replace(known, boxes=parted)
+        parting = replace(known, boxes=parted) if decided else known
         groups = unsafe_atoms_told(first, parting, span, inspector, enough, measures, sensitive)
         if not groups:
             return np.zeros(len(first.boxes), dtype=np.bool_)
@@ -231,7 +231,8 @@ class Together:
         cells = sum(len(one.decided.parts) * len(one.table.boxes) for one in decided)
         if not decided or cells > MOST:
             return None
-        return lambda chosen: [told for one in decided for told in one.spanned(chosen)]
+        spanned = [told for one in decided for told in one.spanned()]
+        return lambda chosen: [parts for cell, parts in spanned if chosen[cell]]
 
     def _extent(self, remaining: Callable[[], float]) -> Extent:
         """How much the joint audit looks at, and how long."""

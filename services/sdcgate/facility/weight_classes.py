@@ -7,7 +7,6 @@ cell. Where three weights meet there is one equation too few, unless others tell
 knows (`decided_sums`).
 """
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from sdcgate.engine.queries import Region
-from sdcgate.facility.boxes import quantities
+from sdcgate.facility.boxes import marks_of_boxes, quantities
 from sdcgate.facility.differencing import TooManyDifferences
 from sdcgate.facility.inspector import Inspector
 from sdcgate.facility.knowledge import ReleasedTable
@@ -43,9 +42,17 @@ class WeightClasses:
     measures: frozenset[str] = frozenset()
     """Those of which sums show with weights."""
 
+    @property
+    def all_tables(self) -> list[ReleasedTable]:
+        """The tables of both weights."""
+        return [table for tables in self.tables for table in tables]
+
     def judging(self, inspector: Inspector) -> Inspector:
         """One that judges of a region the people of either weight, too, where two weights meet in it."""
         return replace(inspector, also=partial(_also, inspector, self)) if self.decided else inspector
+
+
+NO_WEIGHT_CLASSES = WeightClasses(np.zeros(0, dtype=np.bool_))
 
 
 def weight_classes(
@@ -194,13 +201,5 @@ def _restricted(table: BoxTable, name: str, full: int, side: Callable[[int], int
         states=np.full(len(table), State.PUBLISHED, dtype=np.int64),
         records=own.records,
     )
-    return replace(whole, marks=_marks(table, whole))
-
-
-def _marks(table: BoxTable, restricted: BoxTable) -> IntArray:
-    """Marks of the restricted cells: where all have the weight they are the cell's, else the box's own."""
-    marks = np.array(table.marks)
-    for cell in np.flatnonzero(restricted.records != table.records).tolist():
-        name = repr(("weight", restricted.box(cell))).encode()
-        marks[cell] = -1 - (int.from_bytes(hashlib.blake2b(name, digest_size=8).digest()) >> 2)
-    return marks
+    # Where all have the weight they are the cell's records.
+    return replace(whole, marks=marks_of_boxes(whole, own.records != table.records, "weight"))

@@ -18,7 +18,7 @@ from sdcgate.methods.tables.combined_sums import CombinedSum
 from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables, restricts_only
 from sdcgate.methods.tables.joint_domain import classes, joint_atoms, joint_domain
 from sdcgate.methods.tables.joint_scopes import Scope
-from sdcgate.methods.tables.panel_links import KIND, RECORDS_KIND, Layers, Panel, links, of_kind
+from sdcgate.methods.tables.panel_links import KIND, RECORDS_KIND, Layers, Panel, kinds, links, of_kind
 
 MOST_TOGETHER = 600
 """So many joint codes, each layer's units by themselves, are looked at together."""
@@ -139,7 +139,7 @@ class _Kinds:
         known.update(dict.fromkeys(own & known.keys(), known.total()))
         known[()] += 3 * known.total()
         chosen = known.most_common(max(1, most // self._atoms - self._varying))
-        self.layers = {layer: 2 << place for place, (layer, _) in enumerate(chosen)}
+        self.layers = kinds(layer for layer, _ in chosen)
         self._full = {**full, KIND: (2 << len(self.layers)) - 1}
         self._units = {box: count for box, count in units.items() if self._looked_at(box)}
         self._hidden = [box for box in hidden if self._looked_at(box)]

@@ -10,7 +10,7 @@ That is exact where layers are waves and all waves; of others that lie across ea
 than is true of them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from itertools import combinations, permutations, product
@@ -74,10 +74,10 @@ class Layers:
     full: tuple[tuple[str, int], ...]
     """Full mask of every variable."""
 
-    @property
-    def kinds(self) -> dict[Box, int]:
-        """Each layer with its mask of `KIND`."""
-        return {layer: 2 << place for place, layer in enumerate(self.layers)}
+
+def kinds(layers: Iterable[Box]) -> dict[Box, int]:
+    """Each of some layers with its mask of `KIND`, in their order."""
+    return {layer: 2 << place for place, layer in enumerate(layers)}
 
 
 @lru_cache(maxsize=KEPT)
@@ -132,7 +132,7 @@ class _Nested:
 
 class _Links:
     def __init__(self, of: Layers) -> None:
-        self._panel, self.layers, self._waves_apart = of.panel, of.kinds, of.waves
+        self._panel, self.layers, self._waves_apart = of.panel, kinds(of.layers), of.waves
         self._nested, self._fixed = _Nested.of(of.layers), dict(of.fixed)
         self._varying, self._full = sorted(of.varying), dict(of.full)
 
