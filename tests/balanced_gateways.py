@@ -14,10 +14,10 @@ from pathlib import Path
 
 import httpx
 
+from rolled_house import DRAIN, PATIENCE
 from sdcgate.cli.supervisor import free_port
 from served_house import ServedHouse
 
-PATIENCE = 60.0
 OUT_OF_THE_LISTS = 0.5
 """Seconds without new connections before a gateway is told to stop: `preStopSeconds` of the chart."""
 _PIECE = 1 << 16
@@ -107,6 +107,7 @@ class BalancedGateways:
             "SDCGATE_GATEWAY__PORT": str(port),
             "SDCGATE_GATEWAY__METRICS_PORT": "0",
             "SDCGATE_GATEWAY__READY_FILE": str(ready),
+            "SDCGATE_GATEWAY__DRAIN_SECONDS": str(DRAIN),
         }
         process = subprocess.Popen(
             [sys.executable, "-m", "sdcgate.cli", "serve", "gateway"],

@@ -15,12 +15,13 @@ from pathlib import Path
 import httpx
 import pytest
 
+from rolled_house import DRAIN, PATIENCE
 from sdcgate.servers.listening import listening_socket
 from sdcgate.servers.settings import GatewayServer
 from served_house import ServedHouse, table_body
+from standing_still import standing_still
 from trials import trials
 
-PATIENCE = 60.0
 LAUNCH = 'exec 3<&"$0"; export LISTEN_PID=$$ LISTEN_FDS=1; exec "$@"'
 TAKING = """
 import sys
@@ -46,7 +47,7 @@ class Gateways:
         self.running: list[subprocess.Popen[bytes]] = []
         self._number = 0
 
-    def start(self) -> None:
+    def start(self, drain: float = DRAIN) -> None:
         """One more, until it takes calls."""
         self._number += 1
         ready = self._folder / f"gateway-{self._number}.json"
@@ -54,6 +55,7 @@ class Gateways:
             "SDCGATE_GATEWAY__PORT": str(self._listening.getsockname()[1]),
             "SDCGATE_GATEWAY__METRICS_PORT": "0",
             "SDCGATE_GATEWAY__READY_FILE": str(ready),
+            "SDCGATE_GATEWAY__DRAIN_SECONDS": str(drain),
         }
         handed = self._listening.fileno()
         command = [sys.executable, "-m", "sdcgate.cli", "serve", "gateway"]
@@ -176,6 +178,30 @@ def test_who_has_a_connection_is_answered_and_told_that_it_ends(listening, tmp_p
             assert time.monotonic() < until
             time.sleep(0.05)
         assert gateways.running[0].wait(PATIENCE) == 0
+    finally:
+        for process in gateways.running:
+            process.kill()
+            process.wait()
+        house.stop()
+
+
+def test_who_asks_for_more_than_the_drain_leaves_time_for_is_told_to_try_again(listening, tmp_path):
+    house = ServedHouse(tmp_path / "house")
+    gateways = Gateways(house, listening, tmp_path)
+    key = {"Authorization": f"Bearer {house.keys['ada']}", "X-Request-Id": "long-one"}
+    try:
+        gateways.start(drain=1)
+        connection = http.client.HTTPConnection(*listening.getsockname(), timeout=PATIENCE)
+        with standing_still(house, "facility"):
+            connection.request("GET", "/v1/status", headers=key)
+            time.sleep(0.5)
+            gateways.stop_oldest()
+            response = connection.getresponse()
+        assert (response.status, response.getheader("retry-after")) == (503, "1")
+        assert response.getheader("content-type") == "application/problem+json"
+        problem = json.loads(response.read())
+        assert problem["request"] == "long-one"
+        assert "being replaced" in problem["detail"]
     finally:
         for process in gateways.running:
             process.kill()

@@ -1,36 +1,19 @@
 """Processes that are stopped with SIGSTOP, and a solver without time: errors in time, then normal answers."""
 
-import os
 import random
-import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import httpx
 import pytest
 
 from after_a_storm import whole
 from clients_under_load import Clients
-from served_house import ServedHouse
+from standing_still import standing_still
 from stories import DEADLINE, FOUR_DIMENSIONS, PATIENCE, PLANS, STORY, Told, normal_again, patiently
 from trials import seed, trials
 from truthful_house import TruthfulHouses
 
 LONGEST = DEADLINE + 1.0
-
-
-@contextmanager
-def standing_still(house: ServedHouse, *services: str) -> Iterator[None]:
-    """The processes of services stopped meanwhile, as by a debugger or a machine that swaps."""
-    processes = [house.supervisor.processes[service] for service in services]
-    for process in processes:
-        os.kill(process, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for process in processes:
-            os.kill(process, signal.SIGCONT)
 
 
 @pytest.mark.parametrize(

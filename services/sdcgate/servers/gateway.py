@@ -43,6 +43,7 @@ from sdcgate.servers.errors import (
     NotFound,
     Problem,
     TooSlow,
+    Unavailable,
     from_rpc_error,
     problem_of,
 )
@@ -203,6 +204,9 @@ class Gateway:
                 return await self._answer(route, request)
             except ClientDisconnect:
                 problem: Problem = InvalidArgument(detail="The body ended before its time")
+            except asyncio.CancelledError:
+                # uvicorn gives up what outlasts the drain, and would say 500 of it.
+                problem = Unavailable("This gateway is being replaced; send the same request again")
             except Exception as error:
                 problem = problem_of(error)
                 if problem is not error and not isinstance(error, InvalidMessageError):
