@@ -109,9 +109,12 @@ def settled(published: Mapping[Box, float], shares: Iterable[Share]) -> tuple[di
         published: known counts.
         shares: shares of counts, each once.
     """
-    all_shares, having = list(shares), defaultdict[Box, list[Share]](list)
-    told: dict[Box, int] = {}
-    for share in all_shares:
+    # Of a table of counts with its percentages nearly all shares are of known ones.
+    saying = [share for share in shares if not (share.part in published and share.whole in published)]
+    if not saying:
+        return {}, []
+    having, told = defaultdict[Box, list[Share]](list), dict[Box, int]()
+    for share in saying:
         having[share.part].append(share)
         having[share.whole].append(share)
         if share.high == 0.0 and share.part not in published:
@@ -126,7 +129,7 @@ def settled(published: Mapping[Box, float], shares: Iterable[Share]) -> tuple[di
             if other not in known and least <= most < least + 1:
                 known[other] = told[other] = least
                 waiting.append(other)
-    left = [share for share in all_shares if not (share.part in known and share.whole in known)]
+    left = [share for share in saying if not (share.part in known and share.whole in known)]
     return told, left
 
 
