@@ -8,6 +8,7 @@ requests that tell something.
 import os
 import secrets
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -103,6 +104,20 @@ def test_shares_and_means_tell_no_more_once_their_groups_are_counted(
     world = made(seed)
     asked = list(islice(requests(world, seed, mostly_ratios), 40))
     assert not learnt(tmp_path / "house", world, asked), fewest(tmp_path, world, asked)
+
+
+@pytest.mark.parametrize(("seed", "mostly_ratios"), [(10_000, False), (50_018, True)])
+def test_weighted_means_of_people_who_all_weigh_the_same_tell_no_more_than_means(
+    tmp_path: Path, seed: int, mostly_ratios: bool
+) -> None:
+    world = census(seed)
+    plain = islice(requests(world, seed, mostly_ratios), 40)
+    asked = [replace(one, figures=tuple(map(_weighted, one.figures))) for one in plain]
+    assert not learnt(tmp_path / "house", world, asked), fewest(tmp_path, world, asked)
+
+
+def _weighted(figure: str) -> str:
+    return figure.replace("MEAN:", "WEIGHTED_MEAN:")
 
 
 def test_random_requests_tell_nothing_more_beside_what_was_published_elsewhere(tmp_path: Path) -> None:

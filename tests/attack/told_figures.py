@@ -37,7 +37,9 @@ defaults:
 access_levels: {{public: {{}}, licensed: {{}}, remote: {{}}, on-site: {{}}}}
 """
 RECORDS, UNITS, SUM = "records", "units", "sum"
-QUANTITIES = {"UNITS": UNITS, "RECORDS": RECORDS, "TOTAL_PERCENT": RECORDS}
+QUANTITIES = {"UNITS": UNITS, "RECORDS": RECORDS, "TOTAL_PERCENT": RECORDS, "WEIGHTED_UNITS": RECORDS}
+"""Worlds have no weights: of everybody it is 1."""
+SUMS = ("SUM", "WEIGHTED_SUM")
 BEFORE = -1
 """The query before all others."""
 HALF = 0.5e-6
@@ -153,13 +155,13 @@ class Heard:
         self.told.append(Told(query, box, quantity, figure - room, figure + room, times))
 
     def _hear(self, query: int, box: Box, name: str, figure: float, asked: Asked) -> None:
-        if name == "MEAN":
+        if name in ("MEAN", "WEIGHTED_MEAN"):
             self.tell(query, box, SUM, figure, HALF, (box, RECORDS))
         elif name == "TOTAL_PERCENT":
             whole = self.box(asked.filter.items())
             self.tell(query, box, RECORDS, figure / 100, HALF / 100, (whole, RECORDS))
         else:
-            self.tell(query, box, QUANTITIES.get(name, SUM), figure, HALF if name == "SUM" else 0.0)
+            self.tell(query, box, QUANTITIES.get(name, SUM), figure, HALF if name in SUMS else 0.0)
 
     def _boxes(self, asked: Asked, told: table_pb2.Table | statistic_pb2.GroupedStatistic) -> Iterator[Box]:
         axes = [[one.codes[cell] for cell in one.cells] for one in told.dimensions]

@@ -28,7 +28,10 @@ def with_ratios(
         values: its figure in each group, shape (groups,).
         shown: groups whose figure leaves.
     """
-    if plan.weighted or plan.statistic not in (Statistic.PROPORTION, Statistic.MEAN):
+    lowest, highest = plan.dataset.weight_bounds
+    # Where all weigh the same, figures are those without weights.
+    with_weights = plan.weighted and lowest < highest
+    if with_weights or plan.statistic not in (Statistic.PROPORTION, Statistic.MEAN):
         return released
     cells = np.arange(int(np.prod(shape_of(axes)))).reshape(shape_of(axes))
     groups = cells[tuple(slice(0, -1) for _ in plan.groups)].reshape(len(values), -1)

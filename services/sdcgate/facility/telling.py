@@ -20,7 +20,7 @@ from sdcgate.facility.knowledge import COUNTS, ReleasedTable
 from sdcgate.facility.panels import most_records
 from sdcgate.facility.plan import PERCENTAGES, Plan
 from sdcgate.facility.released_ratios import NO_RATIOS, Ratios, one_each, together
-from sdcgate.facility.weights import WEIGHTED_PREFIX
+from sdcgate.facility.weights import WEIGHTED_PREFIX, told_as_plain
 from sdcgate.methods.cells import Axis, BoolArray, IntArray, Relations, additive_relations, leaf_cells
 from sdcgate.methods.tables.joint_boxes import EVERYTHING, PERHAPS, RECORDS, SURELY, UNITS
 from sdcgate.methods.tables.told_shares import is_fine
@@ -95,7 +95,7 @@ def told_ratios(
     if plan.beneath:
         return [NO_RATIOS] * len(new)
     shown = _shown_cells(plan, axes, marked)
-    means = {one.measure for one in plan.figures if one.statistic == table_pb2.STATISTIC_MEAN}
+    means = {one.measure for one in told_as_plain(plan) if one.statistic == table_pb2.STATISTIC_MEAN}
     found = []
     for table, flags in zip(new, told, strict=True):
         sure = (flags >> SURELY & RECORDS) != 0
@@ -175,7 +175,7 @@ def _shown_as_wholes(plan: Plan, axes: tuple[Axis, ...]) -> BoolArray | None:
 
 def _of_counts(plan: Plan) -> tuple[int, int]:
     """What figures tell of counts where they are shown, for sure and perhaps."""
-    statistics = {figure.statistic for figure in plan.figures}
+    statistics = {figure.statistic for figure in told_as_plain(plan)}
     shown = sum(flag for statistic, flag in OF_COUNTS.items() if statistic in statistics)
     if plan.dataset.varying is None:
         # Units are records.
@@ -191,12 +191,13 @@ def _of_sums(plan: Plan, table: ReleasedTable, whole: ReleasedTable) -> tuple[In
         table.quantity.startswith(WEIGHTED_PREFIX),
     )
     shows = SUMS[weighted] if measure else table_pb2.STATISTIC_WEIGHTED_UNITS
-    sums = any(figure.statistic == shows and figure.measure == measure for figure in plan.figures)
+    figures = told_as_plain(plan)
+    sums = any(figure.statistic == shows and figure.measure == measure for figure in figures)
     counted, _ = _of_counts(plan)
     # A mean is a sum beside the number of those who have the measure, where all do.
     counted_too = not weighted and counted & RECORDS and table.table.records is whole.table.records
     mean = any(
-        figure.statistic == table_pb2.STATISTIC_MEAN and figure.measure == measure for figure in plan.figures
+        figure.statistic == table_pb2.STATISTIC_MEAN and figure.measure == measure for figure in figures
     )
     if sums or not (mean and counted_too):
         return (PERHAPS if sums else 0), PERHAPS

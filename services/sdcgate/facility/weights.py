@@ -6,11 +6,18 @@ from dataclasses import replace
 import numpy as np
 
 from sdcgate.engine.dataset import Dataset
-from sdcgate.facility.plan import Plan
+from sdcgate.facility.plan import FigureAsked, Plan
 from sdcgate.facility.powers import Bounds, summed_in
 from sdcgate.methods.cells import Facts, FloatArray, MeasureFacts
+from sdcgate_proto.sdcgate.types.v1 import table_pb2
 
 WEIGHTED_PREFIX = "weight:"
+PLAIN = {
+    table_pb2.STATISTIC_WEIGHTED_UNITS: table_pb2.STATISTIC_RECORDS,
+    table_pb2.STATISTIC_WEIGHTED_SUM: table_pb2.STATISTIC_SUM,
+    table_pb2.STATISTIC_WEIGHTED_MEAN: table_pb2.STATISTIC_MEAN,
+}
+"""What weighted figures are, times the weight, where everybody has the same."""
 
 
 def with_weights(plan: Plan, facts: Facts) -> Facts:
@@ -39,6 +46,18 @@ def with_weights(plan: Plan, facts: Facts) -> Facts:
         if measure.weighted_sums is not None
     ]
     return replace(facts, measures=(*facts.measures, of_units, *weighted))
+
+
+def told_as_plain(plan: Plan) -> tuple[FigureAsked, ...]:
+    """The figures of a table, weighted ones as the plain ones that they tell where all weights are the same.
+
+    Of a weight below 1 rounding may leave several counts and sums, so these are told less surely.
+    """
+    lowest, highest = plan.dataset.weight_bounds
+    if lowest < highest:
+        return plan.figures
+    told = PLAIN if lowest >= 1 else {table_pb2.STATISTIC_WEIGHTED_MEAN: table_pb2.STATISTIC_MEAN}
+    return tuple(replace(one, statistic=told.get(one.statistic, one.statistic)) for one in plan.figures)
 
 
 def _weighted(measure: MeasureFacts, sums: FloatArray, lowest: float, highest: float) -> MeasureFacts:
