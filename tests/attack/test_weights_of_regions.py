@@ -377,3 +377,19 @@ def test_what_people_of_one_weight_have_is_judged_where_sums_show_with_weights(
     made = weighing(tmp_path, frame, **TOWNS_AND_TRADES)
     assert (verdict(made.ask(dataset="people", rows=["town"], figures=figures)) == "RELEASED") == leaves
     made.facility.close()
+
+
+@pytest.mark.parametrize("figures", [BOTH, ["WEIGHTED_UNITS"]])
+def test_towns_where_sex_makes_no_difference_to_weights_that_both_decide_are_answered(
+    tmp_path, figures: list[str]
+) -> None:
+    codes = [(town, sex, job) for town in ("t1", "t2") for sex in "fm" for job in "ab" for _ in range(30)]
+    codes += [("t1", "f", "c")] * 4
+    frame = pd.DataFrame(codes, columns=["town", "sex", "job"])
+    frame["weight"] = np.where(frame.town == "t2", 10.0, np.where(frame.sex == "f", 3.0, 1.5))
+    made = weighing(tmp_path, frame, town=("t1", "t2"), sex="fm", job=("a", "b", "c"))
+    assert verdict(made.ask(dataset="people", rows=["town"], columns=["sex"])) == "RELEASED"
+    answered = made.ask(dataset="people", rows=["job"], figures=figures)
+    assert verdict(answered) == "RELEASED_PROTECTED"
+    assert set(cells(answered)["c",]) == {None}
+    made.facility.close()

@@ -7,7 +7,7 @@ sums of such a measure, which are no sums of what one variable decides.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import combinations
 from math import prod
@@ -19,7 +19,7 @@ from sdcgate.engine.engine import Engine
 from sdcgate.facility.boxes import compressed, occurring_places
 from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.methods.cells import FloatArray, IntArray
-from sdcgate.methods.tables.boxes import NOBODY, Box, intersection
+from sdcgate.methods.tables.boxes import NOBODY, Box, intersection, make_box
 from sdcgate.methods.tables.combined_sums import Decided
 
 KEPT = 1_000
@@ -78,7 +78,7 @@ class DecidedValues:
             values = self._engine.decided_values(dataset, variables, measure)
             if values is not None and dataset.n_records >= FEW * len(values[1]):
                 full = {name: compressed(dataset, name, dataset.full_mask(name)) for name in variables}
-                yield Decided(_parts(dataset, variables, *values), full)
+                yield Decided(_parts(dataset, full, *values), full)
 
 
 def _product(weight: Decided, measure: Decided) -> Decided:
@@ -93,9 +93,10 @@ def _product(weight: Decided, measure: Decided) -> Decided:
 
 
 def _parts(
-    dataset: Dataset, variables: tuple[str, ...], codes: IntArray, values: FloatArray
+    dataset: Dataset, full: Mapping[str, int], codes: IntArray, values: FloatArray
 ) -> tuple[tuple[Box, float], ...]:
     """Boxes of who has the same value: of the same code of all variables but the last."""
+    variables = tuple(full)
     masks: dict[tuple[Box, float], int] = defaultdict(int)
     places = [
         np.searchsorted(occurring_places(dataset, name), codes[:, at]) for at, name in enumerate(variables)
@@ -103,6 +104,7 @@ def _parts(
     for row, value in zip(np.column_stack(places).tolist(), values.tolist(), strict=True):
         first = tuple((name, 1 << place) for name, place in zip(variables[:-1], row[:-1], strict=True))
         masks[first, value] |= 1 << row[-1]
+    # Of a town where both sexes have the same the box is that of the town.
     return tuple(
-        (tuple(sorted((*first, (variables[-1], mask)))), value) for (first, value), mask in masks.items()
+        (make_box((*first, (variables[-1], mask)), full), value) for (first, value), mask in masks.items()
     )

@@ -74,6 +74,17 @@ def test_after_calibration_two_variables_decide_a_weight_together(decided):
     assert parts[("age", 0b100), ("sex", 0b01)] == 7.0
 
 
+def test_where_one_of_two_variables_makes_no_difference_the_box_is_that_of_the_other(decided):
+    def of_women_older(made):
+        return np.where(made.sex.eq("m"), 4.0, 1.0 + made.age.astype(float))
+
+    (found,) = decided(people(of_women_older), "weight:")
+    parts = dict(found.parts)
+    assert parts[(("sex", 0b10),)] == 4.0
+    assert parts[("age", 0b001), ("sex", 0b01)] == 2.0
+    assert len(parts) == 4
+
+
 def test_what_one_person_has_otherwise_or_nobody_differs_in_is_not_decided(decided):
     def but_one(made):
         weight = by_town(made)
