@@ -122,6 +122,10 @@ class Judge:
         watcher().judged(plan.dataset.name, judgement.risk)
         group = facts.records if computed.unfiltered.units is None else computed.unfiltered.units
         empty = empty_codes(computed.table.axes, group, facts.structural_zeros)
+        had_by_nobody = computed.unfiltered.had_by_nobody(computed.table.axes)
+        if had_by_nobody is not None:
+            impossible = facts.structural_zeros
+            empty &= had_by_nobody if impossible is None else had_by_nobody | impossible
         pulse()
         if plan.policy.cell_keys is not None:
             noise = Noise.of(plan.policy.cell_keys, plan.dataset.records_per_unit)

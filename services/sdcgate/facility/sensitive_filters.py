@@ -30,6 +30,26 @@ class Unfiltered:
     known: BoolArray | None = field(default=None, repr=False)
     """Cells of which everybody knows that who is in them fulfils these conditions; None where of none."""
 
+    def had_by_nobody(self, axes: tuple[Axis, ...]) -> BoolArray | None:
+        """Cells of codes that nobody has without the conditions either, shape (cells,); None without any.
+
+        That nobody of a code fulfils them tells of all who have it.
+        """
+        if not self.shown:
+            return None
+        # Of each condition the last table is the one without all others.
+        _, table = self.shown[-1]
+        units = table.facts.units.reshape(shape_of(table.axes))
+        found = np.zeros(shape_of(axes), dtype=np.bool_)
+        for place, (mine, shown) in enumerate(zip(axes, table.axes, strict=False)):
+            every = units.sum(axis=tuple(other for other in range(units.ndim) if other != place))
+            places = {code: at for at, code in enumerate(shown.codes)}
+            nobody = every[[places[code] for code in mine.codes]] == 0
+            if mine.sensitive:
+                nobody &= np.array([code == MISSING for code in mine.codes])
+            found |= nobody.reshape([-1 if other == place else 1 for other in range(len(axes))])
+        return found.reshape(-1)
+
 
 def unfiltered(plan: Plan, compute: Callable[[CellQuery], Computed]) -> Unfiltered:
     """The tables that the conditions on sensitive variables take parts of; `compute` is the engine's."""
