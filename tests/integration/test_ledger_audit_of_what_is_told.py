@@ -232,3 +232,28 @@ def test_a_history_that_shows_no_variable_whole_is_audited(tmp_path):
     assert verdict(house.ask(dataset="people", rows=["a"])) == "RELEASED_PROTECTED"
     policies = Policies(house.ledger, {"tiny": parse_policy(POLICY)}, "tiny")
     assert audit_source(house.ledger, house.engine, policies, "people", 20_000, 60.0).proved
+
+
+def test_an_earlier_version_is_audited_by_the_policy_of_the_newest_by_which_it_answers(tmp_path):
+    """Six people of a withheld row can be told to no less than three, and not to ten as was asked before."""
+    policies = {"tiny": parse_policy(POLICY), "israel-cbs": load_policies()["israel-cbs"]}
+    made, number = build(tmp_path, policies=policies), {"ax": 4, "ay": 2, "bx": 5, "by": 30, "cx": 60}
+    homes = [home for home, people in number.items() for _ in range(people)]
+
+    def register(joined=0, **more):
+        lines = ["person,place,job", *(f"p{at},{','.join(home)}" for at, home in enumerate(homes))]
+        lines += [f"q{at},c,x" for at in range(joined)]
+        (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
+        unit = {"column": "person", "label": "person"}
+        made.engine.register(people_descriptor({"place": "abc", "job": "xy"}, unit=unit, **more))
+
+    register()
+    assert verdict(made.ask(dataset="people", rows=["job"])) == "RELEASED"
+    register(joined=1, policy="tiny")
+    answered = made.ask(dataset="people", rows=["place"], columns=["job"])
+    assert answered.decision.version == 1
+    assert [cells(answered)["a", job] for job in ("x", "y", "_T")] == [(None,), (None,), (6,)]
+    known = Policies(made.ledger, policies, "israel-cbs")
+    audit = audit_source(made.ledger, made.engine, known, "people", 20_000, 60.0)
+    assert [(one.dataset.version, one.width) for one in audit.quantities] == [(1, 3)]
+    assert (audit.refuted, audit.proved) == (False, True)

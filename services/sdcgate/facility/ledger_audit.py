@@ -99,7 +99,7 @@ def audit_source(
     Args:
         ledger: where they are recorded; it is only read.
         engine: for the names of codes.
-        policies: which width is required of each dataset.
+        policies: which width is required of each dataset; that of its newest version of earlier ones, too.
         name: a dataset of the source.
         most_atoms: joint codes that are looked at together.
         seconds: what is not settled by then is unproved.
@@ -119,25 +119,28 @@ def audit_source(
         (at, other): changes_between(engine, versions[at], versions[other])
         for at, other in permutations(range(len(versions)), 2)
     }
+    # As answers are judged: an earlier version goes on answering under the policy of the newest.
+    ruling = {version.dataset.name: policies.of(engine.dataset(version.dataset.name)) for version in versions}
     where = cache(partial(_published_where, ledger))
     quantities, noise, withheld = [], [], []
     for at, version in enumerate(versions):
-        groups = ChangedGroups.under(policies.of(version.dataset).rules, version.dataset)
+        policy = ruling[version.dataset.name]
+        groups = ChangedGroups.under(policy.rules, version.dataset)
         history = _history(versions, at, changed, groups, nothing)
         withheld.append(history.everything)
         truth = occurring.truth(version.dataset)
         within = narrowing([window for event in version.events for window in event.windows])
         look = Look(engine, version.dataset, most_atoms, deadline, truth, within=within)
-        found = audited_quantities(look, withheld[-1], policies.of(version.dataset))
-        quantities += _with_history(look, found, history, where, policies.of(version.dataset))
+        found = audited_quantities(look, withheld[-1], policy)
+        quantities += _with_history(look, found, history, where, policy)
         if withheld[-1].known.noisy:
-            noise.append(_noise(engine, version.dataset, withheld[-1].known, policies))
+            noise.append(_noise(engine, version.dataset, withheld[-1].known, policy))
     pairs = tuple(
         audit_versions(
             changed[later, earlier],
             (versions[earlier], withheld[earlier]),
             (versions[later], withheld[later]),
-            policies.of(versions[later].dataset).rules,
+            ruling[versions[later].dataset.name].rules,
         )
         for earlier, later in combinations(range(len(versions)), 2)
         if versions[earlier].left and versions[later].left
@@ -224,9 +227,9 @@ def _withheld_first(found: Sequence[AuditedQuantity], history: WithheldHistory) 
     return first
 
 
-def _noise(engine: Engine, dataset: Dataset, known: Knowledge, policies: Policies) -> AuditedNoise:
+def _noise(engine: Engine, dataset: Dataset, known: Knowledge, policy: EffectivePolicy) -> AuditedNoise:
     together = NoisyTogether.of(engine, dataset, known)
-    keys = policies.of(dataset).cell_keys
+    keys = policy.cell_keys
     mine = Noise.of(keys, dataset.records_per_unit) if keys is not None else None
     same = mine is not None and not mixed(known, mine)
     counts = [table for table in together.tables if not table.of_sums]
