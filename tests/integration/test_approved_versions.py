@@ -5,14 +5,14 @@ import dataclasses
 import pytest
 
 from home_panel import HERS, HOLDINGS, HOUSEHOLDS, Panel
-from house import cells, person, reasons, verdict
+from house import cells, person, reasons, table_request, verdict
 from sdcgate.facility.errors import Conflict
 from sdcgate.facility.pace import Pace
 from sdcgate.policy.loading import load_policies
 from sdcgate.policy.model import ReviewSetting
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
-from sdcgate_proto.sdcgate.types.v1 import table_pb2
+from sdcgate_proto.sdcgate.types.v1 import model_pb2, statistic_pb2, table_pb2
 
 
 @pytest.fixture
@@ -138,3 +138,43 @@ def test_a_checker_is_shown_the_same_table_of_the_other_version_and_what_left_of
     mine = panel.seen(query).checker.facts.measures[0].sums
     assert (other.dataset, other.version, len(other.queries)) == ("people", 1, 1)
     assert [new - old for new, old in zip(mine, sums, strict=True) if new != old] == [HERS, HERS]
+
+
+def test_two_checkers_approve_what_an_earlier_version_answers_where_the_newest_ones_policy_says_so(tmp_path):
+    one = load_policies()["israel-cbs"]
+    update = {"review": ReviewSetting(pairs_of_eyes=2)}
+    levels = {name: level.model_copy(update=update) for name, level in one.access_levels.items()}
+    both = {one.name: one, "two": dataclasses.replace(one, name="two", access_levels=levels)}
+    made = Panel(tmp_path, both, access_level="on-site")
+    made.register()
+    made.ask()
+    made.descriptor["policy"] = "two"
+    made.register(joined=1)
+    answered = made.ask(rows=[], place=["c"])
+    assert (verdict(answered), answered.decision.version) == ("REFERRED", 1)
+    assert verdict(made.approve(answered.decision.query)) == "REFERRED"
+    second = pb.ReviewQueryRequest(query=answered.decision.query, approve=True, note="ok")
+    released = made.house.facility.review_query(person("checker", "henry"), second, Pace(60.0))
+    assert verdict(released).startswith("RELEASED")
+
+
+@pytest.mark.parametrize("kind", ["statistic", "model"])
+def test_a_query_that_waits_is_approved_by_the_policy_of_the_newest_version(tmp_path, kind):
+    """As tables are: what has become stricter holds for what an earlier version was asked, too."""
+    made = Panel(tmp_path, access_level="on-site", policy="israel-cbs")
+    made.register()
+    facility, ada, pace = made.house.facility, made.house.researcher, Pace(60.0)
+    small = table_request(dataset="people", place=["c"]).filter
+    if kind == "model":
+        asked = pb.QueryModelRequest(
+            dataset="people", kind=model_pb2.MODEL_KIND_LINEAR, formula="income ~ sex", filter=small
+        )
+        answered = facility.query_model(ada, asked, pace)
+    else:
+        mean = statistic_pb2.STATISTIC_KIND_MEAN
+        wanted = pb.QueryStatisticRequest(dataset="people", kind=mean, measure="income", filter=small)
+        answered = facility.query_statistic(ada, wanted, pace)
+    assert verdict(answered) == "REFERRED"
+    made.descriptor |= {"policy": "five-safes", "access_level": "remote"}
+    made.register(joined=1)
+    assert made.approve(answered.decision.query).policy.name == "five-safes"

@@ -119,8 +119,8 @@ def audit_source(
         (at, other): changes_between(engine, versions[at], versions[other])
         for at, other in permutations(range(len(versions)), 2)
     }
-    # As answers are judged: an earlier version goes on answering under the policy of the newest.
-    ruling = {version.dataset.name: policies.of(engine.dataset(version.dataset.name)) for version in versions}
+    names = {version.dataset.name for version in versions}
+    ruling = {one: policies.ruling(engine, one) for one in names}
     where = cache(partial(_published_where, ledger))
     quantities, noise, withheld = [], [], []
     for at, version in enumerate(versions):

@@ -49,7 +49,8 @@ class ModelQueries:
     def plan(self, request: pb.QueryModelRequest, version: int | None = None) -> ModelPlan:
         """Resolve a request. Raises NotFound, InvalidRequest."""
         dataset = datasets.find(self._engine, request.dataset, version)
-        return make_model_plan(dataset, self._road.policies.of(dataset), request)
+        policy = self._road.policies.ruling(self._engine, request.dataset)
+        return make_model_plan(dataset, policy, request)
 
     def answer(
         self,

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from sdcgate.engine.dataset import Dataset
+from sdcgate.engine.engine import Engine
+from sdcgate.facility import datasets
 from sdcgate.facility.errors import NotFound, Unavailable
 from sdcgate.facility.plan import unknown
 from sdcgate.ledger.events import PolicyEvent
@@ -39,6 +41,15 @@ class Policies:
             return self._policies[name].effective(level, dataset.name)
         except LookupError:
             raise Unavailable(f"The policy {name} has no access level {level}, or is not loaded.") from None
+
+    def ruling(self, engine: Engine, name: str) -> EffectivePolicy:
+        """The policy of a dataset's newest version, by which earlier ones are answered and reviewed as well.
+
+        Raises:
+            NotFound: there is no such dataset.
+            Unavailable: as `of`.
+        """
+        return self.of(datasets.find(engine, name))
 
     def problems(self, descriptor: descriptor_pb2.Descriptor) -> list[FieldProblem]:
         """Why nothing could ever be asked under the policy of a descriptor, with the nearest names."""

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from sdcgate.engine.engine import Engine
-from sdcgate.facility import datasets
 from sdcgate.facility.access import require
 from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from sdcgate.facility.pace import Pace
@@ -104,7 +103,7 @@ class Reviewing:
             take_back(self._approvals, caller, request)
             return self._recorder.decision_of(stored)
         record = record_of(stored)
-        policy = self._policies.of(datasets.find(self._engine, stored.dataset, stored.version))
+        policy = self._policies.ruling(self._engine, stored.dataset)
         unproved = self._unproved(record, stored.version, policy) if request.approve else ""
         if unproved and not request.exception:
             # At the first pair of eyes already: a second one could only repeat what is not enough.

@@ -43,7 +43,8 @@ class StatisticQueries:
     def plan(self, request: pb.QueryStatisticRequest, version: int | None = None) -> StatisticPlan:
         """Resolve a request. Raises NotFound, InvalidRequest."""
         dataset = datasets.find(self._engine, request.dataset, version)
-        return make_statistic_plan(dataset, self._road.policies.of(dataset), request)
+        policy = self._road.policies.ruling(self._engine, request.dataset)
+        return make_statistic_plan(dataset, policy, request)
 
     def answer(
         self,

@@ -121,7 +121,8 @@ class TableQueries:
 
     def _asked_output(self, request: pb.SubmitOutputRequest, version: int | None = None) -> Asked:
         dataset = datasets.find(self._engine, request.dataset, version)
-        return asked_output(dataset, self._road.policies.of(dataset), request, self._box_key)
+        policy = self._road.policies.ruling(self._engine, request.dataset)
+        return asked_output(dataset, policy, request, self._box_key)
 
     def _answer(
         self,

@@ -180,7 +180,8 @@ class ResultQueries:
             Conflict: the checker has not said that he means it.
         """
         dataset = datasets.find(self._engine, record.files.dataset, version)
-        asked = asked_files(dataset, self._road.policies.of(dataset), record.files, self._box_key)
+        policy = self._road.policies.ruling(self._engine, record.files.dataset)
+        asked = asked_files(dataset, policy, record.files, self._box_key)
 
         def excepting() -> Judging:
             if not request.exception:
