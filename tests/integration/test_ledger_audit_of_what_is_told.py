@@ -257,3 +257,31 @@ def test_an_earlier_version_is_audited_by_the_policy_of_the_newest_by_which_it_a
     audit = audit_source(made.ledger, made.engine, known, "people", 20_000, 60.0)
     assert [(one.dataset.version, one.width) for one in audit.quantities] == [(1, 3)]
     assert (audit.refuted, audit.proved) == (False, True)
+
+
+def test_a_sum_that_is_the_same_though_one_came_is_not_known_of_the_version_that_withholds_it(tmp_path):
+    """Who came to a has no income: what the first version told of a tells nothing of the second one."""
+    policies = {"tiny": parse_policy(POLICY)}
+    made = build(tmp_path, policies=policies, policy="tiny")
+
+    def register(*more: str) -> None:
+        lines = ["person,job,income", *(f"p{at},{'abcd'[at % 4]},{at % 11 + 1}" for at in range(80)), *more]
+        (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
+        income = {"name": "income", "decimals": 0, "lower_bound": 0, "upper_bound": 20}
+        unit = {"column": "person", "label": "person"}
+        made.engine.register(people_descriptor({"job": "abcd"}, [income], unit=unit))
+
+    register()
+    table = {"dataset": "people", "rows": ["job"], "figures": ["SUM:income"]}
+    assert cells(made.ask(**table))["a",] == (120,)
+    register("q0,a,0", *(f"q{at},{'bcd'[at % 3]},{at % 5 + 3}" for at in range(1, 13)))
+    answered = made.ask(**table)
+    assert (answered.decision.version, cells(answered)["a",]) == (2, (None,))
+    known = Policies(made.ledger, policies, "tiny")
+    audit = audit_source(made.ledger, made.engine, known, "people", 20_000, 60.0)
+    assert not audit.refuted
+    (pair,) = audit.versions
+    assert {cell.quantity: cell.standing for cell in pair.cells} == {
+        "counts": Standing.UNPROVED,
+        "income": Standing.UNPROVED,
+    }

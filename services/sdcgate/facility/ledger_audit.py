@@ -112,7 +112,7 @@ def audit_source(
     nothing = KnowledgeOfSources(ledger, np.random.default_rng()).nothing()
     lefts = [left_of(stored) for stored in ledger.releases(source)]
     versions = [
-        VersionLeft(engine.dataset(*version), [left for left in lefts if left.version == version])
+        VersionLeft(engine.dataset(*version), [left for left in lefts if left.version == version], nothing)
         for version in sorted({left.version for left in lefts})
     ]
     changed = {

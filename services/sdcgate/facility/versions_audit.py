@@ -4,9 +4,9 @@ Each version is audited by itself (`ledger_audit`). Here the figures of one are 
 other, as before a table leaves (`other_versions`), and what has not been compared is not proved.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial, reduce
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from sdcgate.facility.differencing import TooManyDifferences
 from sdcgate.facility.inspector import region_axis
 from sdcgate.facility.judging import cell_rules, findings_of_regions
 from sdcgate.facility.kept_releases import Left
-from sdcgate.facility.knowledge import COUNTS, ReleasedTable
+from sdcgate.facility.knowledge import COUNTS, Knowledge, ReleasedTable
+from sdcgate.facility.known_sources import with_event
 from sdcgate.facility.other_versions import (
     Changed,
     OfChanges,
@@ -35,7 +36,7 @@ from sdcgate.methods.tables.assessment import assess_table
 from sdcgate.methods.tables.boxes import NOBODY, Box
 from sdcgate.methods.tables.joint_history import Standing
 from sdcgate.methods.tables.released_cells import ReleasedCells
-from sdcgate.methods.tables.span import SpanBudgetExceeded
+from sdcgate.methods.tables.span import Span, SpanBudgetExceeded
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +69,18 @@ class AuditedVersions:
         return sum(cell.standing is standing for cell in self.cells)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class VersionLeft:
     """A version with what left of it."""
 
     dataset: Dataset
     events: Sequence[Left] = field(repr=False)
+    nothing: Knowledge = field(repr=False)
+
+    @cached_property
+    def own(self) -> Knowledge:
+        """What is known of it by what left of itself."""
+        return reduce(with_event, self.events, self.nothing)
 
     @property
     def exact(self) -> bool:
@@ -162,12 +169,21 @@ class _Compared:
         boxes = sorted(shown[0].keys() | shown[1].keys())
         few = few_changed(self.changed, regions_of(boxes), [quantity], self.how)
         suspected = [box for box, close in zip(boxes, few, strict=True) if close]
-        sides = [
-            {box: box in own or bool(known.known.of(quantity).span.contains([box])[0]) for box in suspected}
-            for own, known in zip(shown, (known_first, known_second), strict=True)
-        ]
+        same = self._same_figures(quantity, suspected)
+
+        def known_of(box: Box, span: Span, of_itself: Span) -> bool:
+            # A figure that is the same in spite of those who came is known of the other version for that
+            # alone: each has to have told it.
+            return bool((of_itself if box in same else span).contains([box])[0])
+
+        sides = []
+        for own, (left, known) in zip(shown, (self.earlier, self.later), strict=True):
+            everything, of_itself = known.known.of(quantity), left.own.of(quantity).span.copy()
+            of_itself.know(everything.shapes.full)
+            sides.append({box: box in own or known_of(box, everything.span, of_itself) for box in suspected})
+        names = _names(suspected)
         hidden = [
-            set(known.of(quantity).boxes.secrets_within(_names(suspected)))
+            {*known.of(quantity).boxes.secrets_within(names), *(same & known.history.marked(quantity))}
             for known in (known_first, known_second)
         ]
         found = []
@@ -178,6 +194,11 @@ class _Compared:
             elif box in hidden[0] or box in hidden[1]:
                 found.append(ChangedBox(quantity, box, Standing.UNPROVED, was, now))
         return found, len(boxes)
+
+    def _same_figures(self, quantity: str, boxes: Sequence[Box]) -> Set[Box]:
+        """Boxes of which the figure itself is the same in both versions, whoever came."""
+        units = self.changed.units(quantity, boxes)
+        return {box for box, number in zip(boxes, units.tolist(), strict=True) if not number}
 
     def differences(self, quantity: str, told: set[Box]) -> list[ChangedBox]:
         """Cells of the later version that differ from one that left by a group in which few changed.
