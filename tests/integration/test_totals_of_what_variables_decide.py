@@ -194,3 +194,18 @@ def test_nor_is_a_square_that_is_withheld_after_the_weighted_years(tmp_path) -> 
     house.facility.close()
     withheld = {codes for codes, (count,) in table.items() if count is None and "r3" not in codes}
     assert withheld > {(region, age) for region in ("r1", "r2") for age in ("30", "31")}
+
+
+def test_a_measure_is_answered_first_weighted_and_not_by_another_variable_than_decides_the_weights(
+    tmp_path,
+) -> None:
+    """Counts have told of regions, by which three weights differ; nothing of income has."""
+    sizes = {"30": 18, "31": 18, "32": 18, "33": 3}
+    frame = people({(region, "f", age): size // 3 for age, size in sizes.items() for region in REGIONS})
+    house = housed(tmp_path, frame)
+    assert verdict(house.ask(dataset="people", rows=["region"])) == "RELEASED"
+    figures = ["SUM:income", "WEIGHTED_SUM:income"]
+    answered = house.ask(dataset="people", rows=["age"], figures=figures)
+    assert verdict(answered) == "RELEASED_PROTECTED"
+    assert cells(answered)["33",] == (None, None)
+    assert None not in cells(answered)["_T",]

@@ -310,6 +310,12 @@ class KnownQuantity:
             found[cell] = self.nobody.follows(new.boxes[cell], full)
         return found
 
+    def knowing(self, full: Mapping[str, int], pulse: Callable[[], None]) -> "KnownQuantity":
+        """With variables taken in that no table of it restricted, by their full masks."""
+        span = self.span.copy(pulse)
+        span.know(full)
+        return replace(self, span=span, shapes=replace(self.shapes, full={**self.shapes.full, **full}))
+
     def with_tables(
         self, tables: Iterable[ReleasedTable], pulse: Callable[[], None], sums: Sequence[Combination] = ()
     ) -> Span:

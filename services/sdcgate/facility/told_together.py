@@ -15,7 +15,7 @@ from sdcgate.facility.inspector import Inspector
 from sdcgate.facility.joint_audit import telling
 from sdcgate.facility.joint_look import UNKNOWN, Extent, Truth, Wide, Width
 from sdcgate.facility.joint_sums import telling_sums
-from sdcgate.facility.knowledge import COUNTS, Knowledge, ReleasedTable
+from sdcgate.facility.knowledge import COUNTS, Knowledge, KnownQuantity, ReleasedTable
 from sdcgate.facility.leaving import Leaving
 from sdcgate.facility.panels import panel_of
 from sdcgate.facility.plan import Plan
@@ -83,7 +83,8 @@ class Together:
             if self._derivable(quantity, left):
                 of, floor = _of(left, quantity), self.plan.policy.count_floor
                 sums = self._sums_of(quantity, left)
-                revealing |= self.known.of(quantity).revealing(of, self.still_time, (), floor, sums)
+                known = self._spanned(quantity, left)
+                revealing |= known.revealing(of, self.still_time, (), floor, sums)
         return revealing
 
     def telling(
@@ -200,6 +201,7 @@ class Together:
         if known.empty and not _withholds(first):
             # All that it shows is safe, and so is what that leaves of it.
             return np.zeros(len(first.boxes), dtype=np.bool_)
+        known = self._spanned(first.quantity, left)
         tables, sums = _of(left, first.quantity), self._sums_of(first.quantity, left)
         decided = [] if sums is None else self._told_of(first.quantity, left)
         shown = first.table.of_state(State.PUBLISHED)
@@ -215,7 +217,16 @@ class Together:
     def _derivable(self, quantity: str, left: Sequence[ReleasedTable]) -> bool:
         tables, sums = _of(left, quantity), self._sums_of(quantity, left)
         told = () if sums is None else sums(tables[0].table.of_state(State.PUBLISHED))
-        return self.known.of(quantity).reveals(tables, self.still_time, told)
+        return self._spanned(quantity, left).reveals(tables, self.still_time, told)
+
+    def _spanned(self, quantity: str, left: Sequence[ReleasedTable]) -> KnownQuantity:
+        """What is known of a quantity, with the variables by which the table's other sums tell of it.
+
+        A measure may be asked for the first time, weighted and not, by others than decide the weights.
+        """
+        known, told = self.known.of(quantity), self._told_of(quantity, left)
+        full = {name: mask for one in told for name, mask in one.decided.full.items()}
+        return known.knowing(full, self.still_time) if full.keys() - known.shapes.full.keys() else known
 
     def _sums_of(
         self, quantity: str, left: Sequence[ReleasedTable]
