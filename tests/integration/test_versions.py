@@ -324,3 +324,28 @@ def test_a_name_that_no_version_knows_is_told_once_with_all_others(survey):
     request = table_request(dataset="survey", rows=["regio"])
     with pytest.raises(Exception, match="region"):
         survey.house.facility.query_table(survey.house.researcher, request, Pace(60.0))
+
+
+def test_a_version_in_which_few_differ_from_the_first_is_not_asked_though_many_do_from_the_second(survey):
+    """Those who had gone are back, and one is new: cells that the third would withhold say where she is."""
+    survey.ask("region", "sex")
+    survey.register(gone=200)
+    assert survey.ask("region", "sex").decision.version == 2
+    survey.register(come=1)
+    answered = survey.ask("sex")
+    assert (verdict(answered), answered.decision.version) == ("RELEASED", 2)
+    assert shown(answered)["_T"] == 400
+
+
+@pytest.mark.parametrize("rows", [["region"], ["region", "sex"], ["sex"]], ids=str)
+def test_what_a_yearbook_tells_of_a_version_in_which_few_differ_does_not_make_it_answer(survey, rows):
+    """It tells that a woman came: the cells that either version would withhold would say where she lives."""
+    survey.ask("sex", region=["south", "west"])
+    survey.register(come=1)
+    asked = pb.EnterKnowledgeRequest(
+        dataset="survey", published="Yearbook", figures=[{"statistic": "STATISTIC_UNITS"}]
+    )
+    asked.rows.add(variable="sex")
+    survey.house.facility.enter_knowledge(person("steward", "stefan"), asked, Pace(60.0))
+    answered = survey.ask(*rows)
+    assert (answered.decision.version, reasons(answered)) == (1, ["VERSION_DIFFERENCE"])

@@ -68,6 +68,11 @@ class Changed:
     _units: dict[tuple[str, Box], int] = field(default_factory=dict, repr=False)
     """Units by which a quantity differs in a box, once they were counted."""
 
+    def few_in_all(self, rules: Rules) -> bool:
+        """Whether units differ, and fewer than a cell needs."""
+        minimum = rules.minimum_units
+        return minimum is not None and 0 < self.changes.units < minimum.units
+
     def units(self, quantity: str, boxes: Sequence[Box]) -> IntArray:
         """Units by whose records, or by whose part of a sum, a quantity differs in each box."""
         fresh = [box for box in dict.fromkeys(boxes) if (quantity, box) not in self._units]
@@ -276,7 +281,8 @@ class OtherVersions:
         """What a plan is held against; None where its version does not compare with one that has left.
 
         Versions compare where a question means the same in all of them, units have ids, and the variables
-        that are in play have the same codes occurring.
+        that are in play have the same codes occurring. One of which a steward or a checker let something
+        leave, though few units differ from it, does not: which cells were withheld would tell of those.
         """
         newest = plan.dataset
         left = self._knowledge.versions(newest.source)
@@ -286,6 +292,8 @@ class OtherVersions:
         with self._locks[newest.source]:
             changed = [self._changes(newest, version) for version in others]
             if not all(changed) or not self._alike(plan, others):
+                return None
+            if any(one is not None and one.few_in_all(plan.policy.rules) for one in changed):
                 return None
             groups = ChangedGroups.under(plan.policy.rules, newest)
             known = self._known_of(newest, own.sequence, still_time, groups)

@@ -52,20 +52,24 @@ class Versions:
         return make_plan(standing, plan.policy, request)
 
     def _standing(self, newest: Dataset, policy: EffectivePolicy) -> Dataset | None:
-        """The version that answers for the newest, the last that has left; None where it answers for itself.
+        """The version that answers for the newest; None where it answers for itself.
 
-        This looks at versions as wholes: were it decided for each table, the tables whose answers come from
-        one version or the other would tell which units changed.
+        It is the last that differs by enough units from each before it that has left: one in which those who
+        had gone are back differs from the one before by many, and from the first by few. This looks at
+        versions as wholes: were it decided for each table, the tables whose answers come from one version or
+        the other would tell which units changed.
         """
         left, minimum = self._knowledge.versions(newest.source), policy.rules.minimum_units
         if minimum is None or not left or any(name != newest.name for name, _ in left):
             return None
-        version = max(version for _, version in left)
-        if version >= newest.version:
-            return None
-        earlier = datasets.find(self._engine, newest.name, version)
-        changed = self._changed_units(earlier, newest)
-        return earlier if changed is not None and changed < minimum.units else None
+        before, stands = list[Dataset](), newest
+        for version in sorted({newest.version}.union(version for _, version in left)):
+            later = datasets.find(self._engine, newest.name, version)
+            changed = [self._changed_units(earlier, later) for earlier in before]
+            if not any(units is not None and units < minimum.units for units in changed):
+                stands = later
+            before.append(later)
+        return None if stands.version == newest.version else stands
 
     def _changed_units(self, earlier: Dataset, newest: Dataset) -> int | None:
         """Counted once: versions do not change."""
