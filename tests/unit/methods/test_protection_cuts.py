@@ -11,8 +11,8 @@ from made_tables import at, axis, counts, flags, problem, table
 from sdcgate.methods.tables.audit import audit
 from sdcgate.methods.tables.covering_program import CoveringProgram
 from sdcgate.methods.tables.pattern import could_be_withheld
-from sdcgate.methods.tables.problem import Proof
-from sdcgate.methods.tables.protection_cuts import attackers
+from sdcgate.methods.tables.problem import MOST_COST, Proof
+from sdcgate.methods.tables.protection_cuts import Cut, attackers
 from sdcgate.methods.tables.solver import Deadline
 
 BOUNDS = [(0.0, None), (None, 40.0), (0.0, 40.0), (-10.0, 60.0), (2.0, None), (-50.0, -1.0)]
@@ -134,3 +134,14 @@ def test_the_program_bounds_prices_and_says_where_nothing_obeys():
     )
     program.add([none])
     assert program.pattern(None, Deadline(5)).impossible
+
+
+@pytest.mark.parametrize("smallest", [1e-300, 1e-12, 0.25])
+def test_prices_that_are_nothing_beside_others_leave_a_bound_that_holds(smallest):
+    # Of three cells two have to be withheld beside the first.
+    prices = np.array([1.0, smallest, MOST_COST, 3.0])
+    program = CoveringProgram(prices, np.array([1, 2, 3]), np.array([1.0, 0.0, 0.0, 0.0]))
+    program.add([Cut(0, np.array([1, 2, 3]), np.full(3, 0.5))])
+    cheapest = program.pattern(None, Deadline(5))
+    assert cheapest.shares.round().tolist() == [1, 1, 0, 1]
+    assert 3.0 * (1 - 1e-5) <= cheapest.least <= 3.0 + smallest

@@ -15,6 +15,8 @@ SHARES_EFFORT, PATTERN_EFFORT, BRANCH_EFFORT = 0.5, 6.0, 0.3
 """Measured: milliseconds for shares, to begin with whole patterns, and for each pivot on the way to one."""
 FEW_NODES, MOST_NODES = 50, 2**31 - 1
 """Nodes after which a search for whole patterns ends, where effort is limited and where it is not."""
+DEAREST = 2.0**60
+"""No price is larger than that to the solver, which takes 1e20 for infinite."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,8 +41,9 @@ class CoveringProgram:
         import highspy
 
         self._highs = highspy
-        # No price below 1: tolerances of the objective are absolute.
-        smallest = float(prices[candidates].min(initial=1.0))
+        # No price below 1, as tolerances of the objective are absolute, unless it is nothing beside others.
+        smallest = min(1.0, float(prices[candidates].min(initial=1.0)))
+        smallest = max(smallest, float(prices[candidates].max(initial=1.0)) / DEAREST)
         self._scale = 2.0 ** min(0.0, np.floor(np.log2(smallest)))
         self._held, self._candidates = held, candidates
         self._place = np.full(len(held), -1, dtype=np.int64)
