@@ -96,6 +96,26 @@ class Possibilities:
         lower[fixed], upper[fixed] = 0.0, 0.0
         return np.maximum(lower, self._least), np.minimum(upper, self._most)
 
+    def beside_true_sums(self) -> tuple[FloatArray, FloatArray]:
+        """As `bounds`, with records beside which no sum of a cell has to be another one."""
+        lower, upper = self.bounds()
+        columns, facts = self.block(RECORDS), self.problem.facts
+        for measure, own in enumerate(facts.measures):
+            valid, truth = own.valid_records[self.cells], own.sums[self.cells]
+            low, high, _ = record_bounds(self.problem, measure)
+            least, most = np.where(truth != 0, 1.0, 0.0), np.full(self.size, INFINITY)
+            # Beside a bound that is next to nothing infinitely many: no limit, or none but the true counts.
+            with np.errstate(over="ignore"):
+                for bound, is_low in ((low, True), (high, False)):
+                    if bound != 0 and (bound > 0) != is_low:
+                        least = np.maximum(least, truth / bound)
+                    elif bound != 0:
+                        most = np.minimum(most, truth / bound)
+            # The true counts are possible, whatever rounding says.
+            lower[columns] = np.maximum(lower[columns], np.minimum(np.ceil(least) - valid, 0.0))
+            upper[columns] = np.minimum(upper[columns], np.maximum(np.floor(most) - valid, 0.0))
+        return lower, upper
+
     def _of_known(self) -> tuple[FloatArray, FloatArray]:
         """Least and greatest deviations whatever the records: none of what is known."""
         known = self._known.reshape(-1)

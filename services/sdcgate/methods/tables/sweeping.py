@@ -101,9 +101,14 @@ def _together(problem: Problem, moved: list[Tables]) -> Tables:
 
 
 def _sweep_counts(search: Search, deadline: Deadline, most: int) -> None:
-    """Tables that lie a width apart in as many counts as possible, integers where vertices are none."""
+    """Tables that lie a width apart in as many counts as possible, integers where vertices are none.
+
+    First of counts beside which sums may stay as they are: a cell that has nobody leaves its sum to others,
+    and where many do at once there are seldom sums that fit.
+    """
     model, width = search.model(*search.counts), float(search.problem.count_width)
-    rows, bounds, whole = list(search.counts), model.bounds(), False
+    rows, whole, free = list(search.counts), False, not search.measures
+    bounds = model.bounds() if free else model.beside_true_sums()
     for turn in range(most):
         wanted = search.narrow()[rows][:, model.cells]
         if not wanted.any() or deadline.over:
@@ -119,7 +124,9 @@ def _sweep_counts(search: Search, deadline: Deadline, most: int) -> None:
             whole = True
             progress = _swept(search, aims, left, bounds, whole, deadline)
         if progress < width * len(rows):
-            return
+            if free:
+                return
+            bounds, free = model.bounds(), True
 
 
 def _swept(
