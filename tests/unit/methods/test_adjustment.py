@@ -26,7 +26,7 @@ def axes_of(shape):
     return tuple(axis(f"d{place}", list(map(str, range(size)))) for place, size in enumerate(shape))
 
 
-def example(seconds=10, level=5.0, **demands):
+def example(seconds=60, level=5.0, **demands):
     """The table of the tau-ARGUS manual: cell 6, of value 40, must move by 5."""
     values = with_margins(EXAMPLE).reshape(-1).astype(np.float64)
     unsafe = np.arange(16) == 6
