@@ -3,7 +3,7 @@
 What is refused, or shown without a value, is so by noisy figures; only what is referred depends on true ones.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,7 +15,7 @@ from sdcgate.facility.knowledge import COUNTS, Knowledge, NoisyRelease
 from sdcgate.facility.noise import Noise, NoisyQuantities, left_cells, with_noise
 from sdcgate.facility.outcomes import NoisyAnswer, Outcome
 from sdcgate.facility.plan import Plan
-from sdcgate.methods.cells import Axis, BoolArray, Facts, IntArray, State
+from sdcgate.methods.cells import Axis, BoolArray, Facts, FloatArray, IntArray, State
 from sdcgate.methods.rules import Consequence, ReasonCode
 from sdcgate.methods.tables.assessment import Assessment
 from sdcgate.methods.tables.boxes import Box, BoxTable
@@ -24,6 +24,8 @@ from sdcgate.methods.tables.noisy_boxes import (
     Atoms,
     NoisyTable,
     answers_of,
+    in_multiples,
+    largest_may_rise,
     movable,
     only_multiple,
     room_of_counts,
@@ -154,17 +156,42 @@ class NoisyTogether:
         room = room_of_sums(same, self.atoms, noise.sums.most)
         # The largest contribution is no more than this; so are all that may be more.
         largest = table.reach / (DEVIATIONS * noise.sums.shares[0])
-        rises = largest + table.width <= (np.inf if measure.upper_bound is None else measure.upper_bound)
-        unsafe = unsafe & ~(rises & (within_reach(table, self.atoms, room.more) >= table.width))
+        # Nobody has a tenth of a visit more.
+        unit = 10.0**-measure.decimals
+        width = in_multiples(table.width, unit)
+        rises = largest + width <= (np.inf if measure.upper_bound is None else measure.upper_bound)
+        unsafe = unsafe & ~(rises & (within_reach(table, self.atoms, room.more) >= width))
         if measure.lower_bound is None or measure.lower_bound == 0:
             # Where nothing is below 0 only the largest contribution surely can be less: it is in any atom.
             every = measure.lower_bound is not None
-            unsafe = unsafe & ~(within_reach(table, self.atoms, room.less, every) >= table.width)
+            unsafe = unsafe & ~(within_reach(table, self.atoms, room.less, every) >= width)
+            if every and len(noise.sums.shares) == 1 and self.dataset.records_per_unit == 1:
+                # One visit more may be as much as there is, and then there is more noise as well.
+                coarse = unsafe & rises & (width > table.width)
+                unsafe = unsafe & ~self._largest_rises(table, same, coarse, largest, width, noise)
             if every:
                 # A sum of 0.7 visits is one visit: neither none nor two have such noise.
-                alone = only_multiple(table.noisy, 10.0**-measure.decimals, noise.sums.most)
+                alone = only_multiple(table.noisy, unit, noise.sums.most)
                 unsafe = unsafe | (table.unsafe & table.left & alone)
         return unsafe
+
+    def _largest_rises(
+        self,
+        table: NoisyTable,
+        same: Sequence[NoisyTable],
+        cells: BoolArray,
+        largest: FloatArray,
+        width: FloatArray,
+        noise: Noise,
+    ) -> BoolArray:
+        """Of some cells those whose largest contribution may be more, in whichever atom it is."""
+        share = noise.sums.most if noise.sums is not None else 0.0
+        found = np.zeros(len(cells), dtype=np.bool_)
+        for one, more in {(float(largest[cell]), float(width[cell])) for cell in np.flatnonzero(cells)}:
+            alike = cells & (largest == one) & (width == more)
+            may = largest_may_rise(same, self.atoms, one, more, share).astype(np.float64)
+            found |= alike & (within_reach(table, self.atoms, may, every=True) > 0)
+        return found
 
 
 def atoms_of(engine: Engine, dataset: Dataset, variables: tuple[str, ...]) -> Atoms:

@@ -1,5 +1,6 @@
 """All figures with noise together: which unsafe sums may be others, and which may not."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -32,9 +33,9 @@ def sums(change: float, width: float = 10.0) -> NoisyTable:
     return NoisyTable("income", table, *values, np.array([width]))
 
 
-def together(*tables: NoisyTable, lower=None, upper=None, exact_sums=()) -> NoisyTogether:
+def together(*tables: NoisyTable, lower=None, upper=None, exact_sums=(), decimals=2) -> NoisyTogether:
     atoms = Atoms(("region",), np.array([[0], [1]]), np.array([12, 30]))
-    measure = SimpleNamespace(lower_bound=lower, upper_bound=upper, decimals=2)
+    measure = SimpleNamespace(lower_bound=lower, upper_bound=upper, decimals=decimals)
     dataset = SimpleNamespace(records_per_unit=1, measure=lambda name: measure)
     return NoisyTogether(tables, atoms, (), frozenset(exact_sums), dataset)
 
@@ -66,6 +67,28 @@ def test_two_sums_of_the_same_people_leave_what_both_leave() -> None:
     up, down = sums(-55.0), sums(55.0)
     assert not together(up, lower=0.0).unproved(NOISE)
     assert set(together(up, down, lower=0.0).unproved(NOISE)) == {0, 1}
+
+
+def visits(region: int, noisy: float, true: float = 1.0, largest: float = 1.0) -> NoisyTable:
+    """One cell of some regions in which somebody has the most visits, all of it unsafe."""
+    table = replace(sums(0.0).table, fixed=(("region", region),) if region != 0b11 else ())
+    values = (np.array([true]), np.array([noisy]), np.array([True]), np.array([0.6 * largest]))
+    return NoisyTable("visits", table, *values, np.array([0.1 * largest]))
+
+
+def test_sums_of_whole_numbers_are_hidden_by_other_whole_numbers() -> None:
+    """Of one visit in each of two regions, 0.95 and 0.93, two of one would be 1.8 of both: 1.7 is none."""
+    both = visits(0b01, 0.95), visits(0b10, 0.93)
+    assert not together(*both, lower=0.0, decimals=0).unproved(NOISE)
+    of_all = visits(0b11, 1.7, true=2.0)
+    assert set(together(*both, of_all, lower=0.0, decimals=0).unproved(NOISE)) == {0, 1, 2}
+    assert not together(*both, visits(0b11, 1.9, true=2.0), lower=0.0, decimals=0).unproved(NOISE)
+    # Where somebody else has two of three the noise of the sum does not grow with the other's one.
+    with_two = visits(0b11, 2.85, true=3.0, largest=2.0)
+    assert not together(both[0], with_two, lower=0.0, decimals=0).unproved(NOISE)
+    assert 0 in together(both[0], visits(0b11, 2.7, 3.0, 2.0), lower=0.0, decimals=0).unproved(NOISE)
+    # In tenths of visits 0.1 more is possible.
+    assert not together(*both, of_all, lower=0.0, decimals=1).unproved(NOISE)
 
 
 def test_a_sum_that_nobody_adds_to_is_not_hidden() -> None:

@@ -10,7 +10,8 @@ to solve. One person less is as good, if two or more share the combination: no p
 becomes equal. Where exact counts are known, one person more goes with one less among the same exact cells.
 
 A sum stays possible d away, if one of its contributions may be d more (or less) in all noisy sums that it is
-in: their noise has any value within bounds that rise with the largest contributions.
+in: their noise has any value within bounds that rise with the largest contributions. Values come in whole
+multiples of their last decimal, and so does d.
 """
 
 from collections.abc import Sequence
@@ -152,6 +153,29 @@ def room_of_sums(tables: Sequence[NoisyTable], atoms: Atoms, share: float) -> Ro
         np.minimum(more, _least(noisy.reach + noise, cells, noisy.left), out=more)
         np.minimum(less, _least((noisy.reach - noise) / (1 + share), cells, noisy.left), out=less)
     return Room(np.maximum(more, 0.0), np.maximum(less, 0.0))
+
+
+def in_multiples(width: FloatArray, unit: float) -> FloatArray:
+    """The least by which sums of whole multiples of a unit differ that differ by a width, shape (cells,)."""
+    steps: FloatArray = np.maximum(np.ceil(width / unit - CLOSE), 1.0) * unit
+    return steps
+
+
+def largest_may_rise(
+    tables: Sequence[NoisyTable], atoms: Atoms, largest: float, width: float, share: float
+) -> BoolArray:
+    """Whether a contribution may be a width more behind all noisy sums of a measure, shape (atoms,).
+
+    It is as great as the `largest` of some cell, of whoever has one record, and of what is never below 0:
+    where it is the largest, or becomes it, the noise may be that much more. `share` is the most by which
+    noise changes a sum, of its largest contribution and of no others.
+    """
+    may = np.ones(len(atoms), dtype=np.bool_)
+    for noisy in tables:
+        grown = np.maximum(largest + width - noisy.reach / share, 0.0) * share
+        room = noisy.reach + grown + noisy.noisy - noisy.true
+        may &= _least(room, atoms.cells_of(noisy.table), noisy.left) >= width
+    return may
 
 
 def only_multiple(noisy: FloatArray, unit: float, share: float) -> BoolArray:
