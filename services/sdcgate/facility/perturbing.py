@@ -23,6 +23,7 @@ from sdcgate.methods.tables.cell_key import DEVIATIONS
 from sdcgate.methods.tables.noisy_boxes import (
     Atoms,
     NoisyTable,
+    Room,
     answers_of,
     in_multiples,
     largest_may_rise,
@@ -132,8 +133,7 @@ class NoisyTogether:
         counts = [table for table in self.tables if not table.of_sums]
         sums = [table for table in self.tables if table.of_sums]
         room = room_of_counts(counts, self.atoms, noise.table)
-        alone = self.dataset.records_per_unit == 1
-        may = movable(room, self.atoms, self.exact, alone, bool(sums or self.exact_sums))
+        may = movable(room, self.atoms, self.exact, self._alone, self._with_sums)
         found = {}
         for number, table in enumerate(self.tables):
             cells = table.unsafe & table.left
@@ -143,8 +143,30 @@ class NoisyTogether:
                 cells = self._sums_without_witness(table, sums, noise)
             else:
                 cells &= ~(within_reach(table, self.atoms, may.astype(np.float64)) > 0)
+                if self.exact:
+                    # Who comes into a cell as another one of it goes leaves its count as it is.
+                    cells |= self._counts_that_stay(table, room, table.unsafe & table.left & ~cells)
             if cells.any():
                 found[number] = cells
+        return found
+
+    @property
+    def _alone(self) -> bool:
+        """Whether every unit has one record."""
+        return self.dataset.records_per_unit == 1
+
+    @property
+    def _with_sums(self) -> bool:
+        """Whether sums left, or are known."""
+        return bool(self.exact_sums) or any(table.of_sums for table in self.tables)
+
+    def _counts_that_stay(self, table: NoisyTable, room: Room, cells: BoolArray) -> BoolArray:
+        """Of some cells those whose count may not change beside what is known exactly."""
+        found, having = np.zeros_like(cells), self.atoms.cells_of(table.table)
+        for cell in np.flatnonzero(cells).tolist():
+            inside = (having == cell).any(axis=1)
+            may = movable(room, self.atoms, self.exact, self._alone, self._with_sums, inside)
+            found[cell] = not may.any()
         return found
 
     def _sums_without_witness(self, table: NoisyTable, sums: list[NoisyTable], noise: Noise) -> BoolArray:
@@ -165,7 +187,7 @@ class NoisyTogether:
             # Where nothing is below 0 only the largest contribution surely can be less: it is in any atom.
             every = measure.lower_bound is not None
             unsafe = unsafe & ~(within_reach(table, self.atoms, room.less, every) >= width)
-            if every and len(noise.sums.shares) == 1 and self.dataset.records_per_unit == 1:
+            if every and len(noise.sums.shares) == 1 and self._alone:
                 # One visit more may be as much as there is, and then there is more noise as well.
                 coarse = unsafe & rises & (width > table.width)
                 unsafe = unsafe & ~self._largest_rises(table, same, coarse, largest, width, noise)

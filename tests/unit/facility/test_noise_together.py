@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from sdcgate.facility.knowledge import COUNTS
 from sdcgate.facility.noise import Noise
 from sdcgate.facility.perturbing import NoisyTogether
 from sdcgate.methods.cells import State
@@ -108,3 +109,23 @@ def test_noise_by_records_is_told_from_noise_by_units() -> None:
     keys = CellKeyNoise(15, 9.0, sum_shares=(0.2,))
     assert Noise.of(keys, 1).digest == NOISE.digest
     assert Noise.of(keys, 5).digest == Noise.of(keys, 2).digest != NOISE.digest
+
+
+def counts(column: str, code: int, true: int, noise: int) -> NoisyTable:
+    """One unsafe cell of a code of two."""
+    table = replace(sums(0.0).table, fixed=((column, 1 << code),), full={column: 0b11})
+    values = (np.array([float(true)]), np.array([float(true + noise)]), np.array([True]))
+    return NoisyTable(COUNTS, table, *values)
+
+
+def test_whoever_only_moves_within_a_cell_hides_nothing_beside_an_exact_total() -> None:
+    """One more woman and one man less are possible, in the region where there are both; all are known."""
+    little = Noise.of(CellKeyNoise(1, 0.5))
+    atoms = Atoms(("region", "sex"), np.array([[0, 0], [0, 1], [1, 0]]), np.array([8, 9, 20]))
+    dataset = SimpleNamespace(records_per_unit=1)
+    region, other = counts("region", 0, 17, 0), counts("region", 1, 20, -1)
+    tables = (region, other, counts("sex", 0, 28, 1), counts("sex", 1, 9, -1))
+    everybody = ()
+    for exact, hidden in (((), True), ((everybody,), False)):
+        found = NoisyTogether(tables, atoms, exact, frozenset(), dataset).unproved(little)
+        assert (0 not in found) is hidden

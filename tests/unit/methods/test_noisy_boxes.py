@@ -14,6 +14,7 @@ from sdcgate.methods.tables.cell_key import fractions_of_keys, may_become, noise
 from sdcgate.methods.tables.noisy_boxes import (
     Atoms,
     NoisyTable,
+    Room,
     answers_of,
     movable,
     only_multiple,
@@ -137,6 +138,43 @@ def test_behind_what_left_there_is_a_whole_population_with_one_person_more_or_le
         worlds += [(*world, kind) for n, world in enumerate(gone) if people[n] != kind]
         worlds += [(*gone[mine], other) for other in set(people) - {kind}]
         assert any(explains(world, noisy, exact) for world in worlds)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    people_of_few_kinds,
+    questions(),
+    st.lists(questions(), max_size=2),
+    st.lists(questions(), min_size=1, max_size=2),
+    st.integers(0, 2**32),
+)
+def test_beside_exact_counts_there_is_a_population_in_which_a_cell_counts_one_more_or_less(
+    people, cell_of, asked, known, seed
+):
+    noisy = [(question, noisy_table(people, question, np.array([seed]))) for question in (cell_of, *asked)]
+    exact = [(question, box_table(people, question, State.PUBLISHED)) for question in known]
+    atoms = atoms_of(people)
+    boxes = [box for _, table in exact for box in table.boxes()]
+    room = room_of_counts([table for _, table in noisy], atoms, NARROW)
+    cells = members(people, cell_of)
+    gone = [(*people[:n], (), *people[n + 1 :]) for n in range(len(people))]
+    worlds = [(*world, kind) for world in (people, *gone) for kind in set(people)] + gone
+    explained = [members(world, cell_of) for world in worlds if explains(world, noisy, exact)]
+    for place, inside in enumerate(cells):
+        within = (atoms.cells_of(noisy[0][1].table) == place).any(axis=1)
+        if movable(room, atoms, boxes, True, False, within).any():
+            assert any(len(world[place]) != len(inside) for world in explained)
+
+
+def test_who_moves_within_a_cell_leaves_its_count_as_it_is():
+    people = ((0, 0, 0), (0, 0, 0), (1, 0, 0), (1, 0, 0), (2, 0, 0), (2, 0, 0))
+    atoms = atoms_of(people)
+    taker_and_giver = Room(np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0]))
+    assert movable(taker_and_giver, atoms, ((),), alone=True, sums_left=False).tolist() == [True, True, False]
+    for inside, moves in (([True, True, False], False), ([True, False, False], True)):
+        within = np.array(inside)
+        assert movable(taker_and_giver, atoms, ((),), True, False, within).any() == moves
+        assert movable(taker_and_giver, atoms, (), True, False, within).any()
 
 
 def test_a_count_at_the_end_of_what_is_possible_has_no_room_beyond():

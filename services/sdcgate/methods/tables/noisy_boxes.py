@@ -204,11 +204,19 @@ def answers_of(tables: Sequence[BoxTable], atoms: Atoms) -> IntArray:
     return answers
 
 
-def movable(counts: Room, atoms: Atoms, exact: Sequence[Box], alone: bool, sums_left: bool) -> BoolArray:
+def movable(
+    counts: Room,
+    atoms: Atoms,
+    exact: Sequence[Box],
+    alone: bool,
+    sums_left: bool,
+    within: BoolArray | None = None,
+) -> BoolArray:
     """Atoms that may have one person more or less in a whole population that explains all that is known.
 
     Counts of the boxes in `exact` are known. `alone` says that every person has one record, without which
-    nobody is taken away; nor is anybody where sums left, as he would take his values along.
+    nobody is taken away; nor is anybody where sums left, as he would take his values along. Of the atoms
+    `within` a cell it is those whose person changes its count: where one goes with another, that is outside.
     """
     more = counts.more > 0
     less = (counts.less > 0) & (atoms.records > 1) & alone & (not sums_left)
@@ -216,10 +224,11 @@ def movable(counts: Room, atoms: Atoms, exact: Sequence[Box], alone: bool, sums_
     free = ~where.any(axis=1)
     _, group = np.unique(where, axis=0, return_inverse=True)
     group = group.reshape(-1)
-    givers = np.bincount(group, weights=less)[group] - less
-    takers = np.bincount(group, weights=more)[group] - more
+    outside = np.ones_like(free) if within is None else ~within
+    givers = np.bincount(group, weights=less & outside)[group] - (less & outside)
+    takers = np.bincount(group, weights=more & outside)[group] - (more & outside)
     found: BoolArray = (more & (free | (givers > 0))) | (less & (free | (takers > 0)))
-    return found
+    return found if within is None else found & within
 
 
 def within_reach(noisy: NoisyTable, atoms: Atoms, possible: FloatArray, every: bool = False) -> FloatArray:
