@@ -175,7 +175,8 @@ class NoisyTogether:
             return unsafe
         measure = self.dataset.measure(table.quantity)
         same = [other for other in sums if other.quantity == table.quantity]
-        room = room_of_sums(same, self.atoms, noise.sums.most)
+        signed = measure.lower_bound is None or measure.lower_bound < 0
+        room = room_of_sums(same, self.atoms, noise.sums.most, signed)
         # The largest contribution is no more than this; so are all that may be more.
         largest = table.reach / (DEVIATIONS * noise.sums.shares[0])
         # Nobody has a tenth of a visit more.

@@ -70,6 +70,13 @@ def test_two_sums_of_the_same_people_leave_what_both_leave() -> None:
     assert set(together(up, down, lower=0.0).unproved(NOISE)) == {0, 1}
 
 
+@pytest.mark.parametrize(("lower", "hidden"), [(0.0, True), (None, False), (-500.0, False)])
+def test_of_what_may_be_below_zero_more_is_nearer_to_zero_and_has_less_noise(lower, hidden) -> None:
+    """A loss of 100, in two sums: one of 93.1 to 102.5 may have the noise of both, and no other."""
+    both = sums(-49.0), sums(59.0)
+    assert bool(together(*both, lower=lower).unproved(NOISE)) is not hidden
+
+
 def visits(region: int, noisy: float, true: float = 1.0, largest: float = 1.0) -> NoisyTable:
     """One cell of some regions in which somebody has the most visits, all of it unsafe."""
     table = replace(sums(0.0).table, fixed=(("region", region),) if region != 0b11 else ())

@@ -140,17 +140,19 @@ def room_of_counts(tables: Sequence[NoisyTable], atoms: Atoms, ptable: PTable) -
     return Room(more, less)
 
 
-def room_of_sums(tables: Sequence[NoisyTable], atoms: Atoms, share: float) -> Room:
+def room_of_sums(tables: Sequence[NoisyTable], atoms: Atoms, share: float, signed: bool = False) -> Room:
     """By how much one contribution of each atom may be more, and less, behind all noisy sums of a measure.
 
     `share` is the most by which noise changes a sum, of its largest contribution: with a contribution that
-    falls the bounds may fall, with one that rises they do not.
+    falls the bounds may fall, with one that rises they do not; but of a `signed` measure, as -100 rises to
+    -90.
     """
     more, less = np.full(len(atoms), np.inf), np.full(len(atoms), np.inf)
     for noisy in tables:
         cells = atoms.cells_of(noisy.table)
         noise = noisy.noisy - noisy.true
-        np.minimum(more, _least(noisy.reach + noise, cells, noisy.left), out=more)
+        rising = (noisy.reach + noise) / (1 + share if signed else 1)
+        np.minimum(more, _least(rising, cells, noisy.left), out=more)
         np.minimum(less, _least((noisy.reach - noise) / (1 + share), cells, noisy.left), out=less)
     return Room(np.maximum(more, 0.0), np.maximum(less, 0.0))
 
