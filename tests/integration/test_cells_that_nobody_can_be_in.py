@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from house import House, build, cells, people_descriptor, reasons, verdict
+from house import House, build, cells, verdict
 from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.facility.ledger_audit import audit_source
 from sdcgate.facility.policies import Policies
@@ -86,28 +86,3 @@ def test_what_is_declared_decides_its_variables_whatever_else_does(tmp_path, fin
     dataset = registered(tmp_path, 10, declared=True, finer=finer, blank=blank).engine.dataset("people")
     (name,) = dataset.exclusive
     assert {dataset.variation[one].determined_by for one in ("good", "poor")} == {name}
-
-
-@pytest.mark.parametrize("asked", [{"columns": ["ill"]}, {"ill": ["n"]}, {"columns": ["ill"], "ill": ["n"]}])
-@pytest.mark.parametrize("declared", [False, True])
-def test_that_all_of_the_young_are_ill_is_no_knowledge_unless_it_is_declared(tmp_path, asked, declared):
-    ages = {"young": (30, 0), "old": (40, 50)}
-    people = [
-        f"{age},{ill}"
-        for age, of in ages.items()
-        for ill, many in zip("yn", of, strict=True)
-        for _ in range(many)
-    ]
-    (tmp_path / "people.csv").write_text("\n".join(["age,ill", *people]))
-    codes = [{"code": "y"}, {"code": "n", "harmless": True}]
-    ill = {"name": "ill", "identifying": "NO", "sensitive": True, "levels": [{"codes": codes}]}
-    both = [{"variable": "age", "code": "young"}, {"variable": "ill", "code": "n"}]
-    exclusive = [{"codes": both}] if declared else []
-    house = build(tmp_path)
-    house.engine.register(people_descriptor({"age": ages}, variables=[ill], exclusive=exclusive))
-    answer = house.ask(dataset="people", rows=["age"], **asked)
-    if not declared:
-        # Of 50 healthy people 50 are old: the mark hid nothing.
-        assert (verdict(answer), reasons(answer)) == ("REFERRED", ["UNPROVED"])
-    else:
-        assert verdict(answer) in ("RELEASED", "RELEASED_PROTECTED")

@@ -281,8 +281,6 @@ class Attempt:
         self, inspector: Inspector, service: ProtectionService, remaining: Callable[[], float]
     ) -> Outcome:
         """Withhold what is unsafe or was withheld before, and what would reveal it; prove the rest."""
-        if self._takes_secrets_for_known():
-            return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
         first = must = self.unsafe | self.before
         nowhere, problem = np.zeros(len(self.facts), dtype=np.bool_), None
         known = {quantity.quantity: nowhere for quantity in self.new}
@@ -359,15 +357,6 @@ class Attempt:
         if not more.any():
             more = self.together.telling(left, remaining, each)
         return more
-
-    def _takes_secrets_for_known(self) -> bool:
-        """Whether it is a secret that nobody is in a cell, as it tells what all of a group have in common.
-
-        Codes of which nobody in the file has both, and nobody declared that, are reckoned with as though
-        everybody knew: nothing would be proved of that cell, and it might follow from the others.
-        """
-        nobody = np.array([box == NOBODY for box in self.new[0].boxes], dtype=np.bool_)
-        return bool((self.unsafe & nobody & ~self.empty).any())
 
     def _tells_nothing_new(self, known: Mapping[str, BoolArray], marked: BoolArray) -> bool:
         """Whether each cell is either known or was withheld before, so that the table is an old one anew.
