@@ -13,6 +13,7 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import CellQuery, Computed, Condition
 from sdcgate.engine.structural_zeros import structural_zeros
 from sdcgate.facility.plan import Plan
+from sdcgate.facility.protection import empty_codes
 from sdcgate.methods.cells import MISSING, TOTAL, Axis, BoolArray, Facts, IntArray, shape_of
 from sdcgate.methods.rules import Finding, ReasonCode
 from sdcgate.methods.tables.group_disclosure import group_disclosing
@@ -39,16 +40,14 @@ class Unfiltered:
             return None
         # Of each condition the last table is the one without all others.
         _, table = self.shown[-1]
-        units = table.facts.units.reshape(shape_of(table.axes))
-        found = np.zeros(shape_of(axes), dtype=np.bool_)
-        for place, (mine, shown) in enumerate(zip(axes, table.axes, strict=False)):
-            every = units.sum(axis=tuple(other for other in range(units.ndim) if other != place))
-            places = {code: at for at, code in enumerate(shown.codes)}
-            nobody = every[[places[code] for code in mine.codes]] == 0
-            if mine.sensitive:
-                nobody &= np.array([code == MISSING for code in mine.codes])
-            found |= nobody.reshape([-1 if other == place else 1 for other in range(len(axes))])
-        return found.reshape(-1)
+        empty = empty_codes(table.axes, table.facts.units).reshape(shape_of(table.axes))
+        places = [
+            [shown.codes.index(code) for code in mine.codes]
+            for mine, shown in zip(axes, table.axes, strict=False)
+        ]
+        # By the condition's own variable, where this table does not show it, all together.
+        places += [[shown.codes.index(TOTAL)] for shown in table.axes[len(axes) :]]
+        return empty[np.ix_(*places)].reshape(-1)
 
 
 def unfiltered(plan: Plan, compute: Callable[[CellQuery], Computed]) -> Unfiltered:
