@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from house import House, build, cells, verdict
+from house import House, build, cells, people_descriptor, reasons, verdict
 from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.facility.ledger_audit import audit_source
 from sdcgate.facility.policies import Policies
@@ -86,3 +86,60 @@ def test_what_is_declared_decides_its_variables_whatever_else_does(tmp_path, fin
     dataset = registered(tmp_path, 10, declared=True, finer=finer, blank=blank).engine.dataset("people")
     (name,) = dataset.exclusive
     assert {dataset.variation[one].determined_by for one in ("good", "poor")} == {name}
+
+
+def with_illness(tmp_path, groups, declared=False) -> House:
+    """People of each age, ill and well: that somebody is well is harmless."""
+    people = [
+        f"{age},{ill}"
+        for age, of in groups.items()
+        for ill, many in zip("yn", of, strict=True)
+        for _ in range(many)
+    ]
+    (tmp_path / "people.csv").write_text("\n".join(["age,ill", *people]))
+    codes = [{"code": "y"}, {"code": "n", "harmless": True}]
+    ill = {"name": "ill", "identifying": "NO", "sensitive": True, "levels": [{"codes": codes}]}
+    both = [{"variable": "age", "code": "young"}, {"variable": "ill", "code": "n"}]
+    exclusive = [{"codes": both}] if declared else []
+    house = build(tmp_path)
+    house.engine.register(people_descriptor({"age": groups}, variables=[ill], exclusive=exclusive))
+    return house
+
+
+ALL_YOUNG_ILL = {"young": (30, 0), "old": (40, 50)}
+ONE_AGE_ILL = {"young": (30, 0), "middle": (0, 40), "old": (0, 50)}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"rows": ["age"], "columns": ["ill"]},
+        {"rows": ["age"], "ill": ["n"]},
+        {"rows": ["age"], "columns": ["ill"], "ill": ["n"]},
+        {"rows": ["age"], "ill": ["y"]},
+        {"rows": ["ill"], "age": ["old"]},
+    ],
+)
+@pytest.mark.parametrize("groups", [ALL_YOUNG_ILL, ONE_AGE_ILL], ids=["exclude", "decides"])
+def test_that_all_of_the_young_are_ill_is_a_secret_that_no_table_tells(tmp_path, asked, groups):
+    """Of 50 healthy people 50 are old; of 70 that are ill 40 are, and there are 30 others."""
+    house = with_illness(tmp_path, groups)
+    assert verdict(house.ask(dataset="people", rows=["age"])) == "RELEASED"
+    assert verdict(house.ask(dataset="people", rows=["ill"])) == "RELEASED"
+    answer = house.ask(dataset="people", **asked)
+    assert verdict(answer) in ("REFERRED", "REFUSED")
+    assert reasons(answer) in (["UNPROVED"], ["DIFFERENCING"])
+
+
+def test_what_is_declared_to_exclude_each_other_is_told(tmp_path):
+    house = with_illness(tmp_path, ALL_YOUNG_ILL, declared=True)
+    for asked in ({"columns": ["ill"]}, {"ill": ["n"]}, {"columns": ["ill"], "ill": ["n"]}):
+        answer = house.ask(dataset="people", rows=["age"], **asked)
+        assert verdict(answer) in ("RELEASED", "RELEASED_PROTECTED")
+
+
+def test_that_none_of_the_young_is_ill_is_no_secret(tmp_path):
+    house = with_illness(tmp_path, {"young": (0, 30), "old": (40, 50)})
+    answer = house.ask(dataset="people", rows=["age"], columns=["ill"])
+    assert cells(answer)[("young", "n")] == (30,)
+    assert cells(answer)[("old", "y")] == (40,)

@@ -7,7 +7,7 @@ import numpy as np
 
 from sdcgate.engine.queries import Computed
 from sdcgate.facility.beside_deciding import beside_deciding
-from sdcgate.facility.boxes import as_if_published, having_variable, parted
+from sdcgate.facility.boxes import as_if_published, having_variable, of_occurring_codes, parted
 from sdcgate.facility.costs import costs
 from sdcgate.facility.decided_sums import beside_decided, in_play, spanning_decided, told_of
 from sdcgate.facility.differencing import TooManyDifferences, differences_within, unsafe_differences
@@ -38,6 +38,7 @@ from sdcgate.facility.population_limits import PopulationLimit
 from sdcgate.facility.ports import ProtectionService
 from sdcgate.facility.protection import Protected, as_before, make_problem, protect
 from sdcgate.facility.region_records import without_measures
+from sdcgate.facility.taken_for_known import takes_secrets_for_known
 from sdcgate.facility.telling import told_figures, told_ratios
 from sdcgate.facility.told_extremes import narrowing, with_narrowed
 from sdcgate.facility.told_together import Together
@@ -281,6 +282,8 @@ class Attempt:
         self, inspector: Inspector, service: ProtectionService, remaining: Callable[[], float]
     ) -> Outcome:
         """Withhold what is unsafe or was withheld before, and what would reveal it; prove the rest."""
+        if self._takes_secrets_for_known():
+            return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
         first = must = self.unsafe | self.before
         nowhere, problem = np.zeros(len(self.facts), dtype=np.bool_), None
         known = {quantity.quantity: nowhere for quantity in self.new}
@@ -357,6 +360,18 @@ class Attempt:
         if not more.any():
             more = self.together.telling(left, remaining, each)
         return more
+
+    def _takes_secrets_for_known(self) -> bool:
+        """Whether boxes take for known what it harms to tell: no difference and no proof would show it."""
+        plan, axes = self.plan, self.computed.axes
+        if plan.policy.rules.group_disclosure is None:
+            return False
+        restricted = {variable for variable, _ in plan.dimensions} | {one.variable for one in plan.filters}
+        if takes_secrets_for_known(plan.dataset, restricted):
+            return True
+        nobody = np.array([box == NOBODY for box in self.new[0].boxes], dtype=np.bool_)
+        secret = self.unsafe & nobody & ~self.empty
+        return bool((secret & of_occurring_codes(plan, axes)).any())
 
     def _tells_nothing_new(self, known: Mapping[str, BoolArray], marked: BoolArray) -> bool:
         """Whether each cell is either known or was withheld before, so that the table is an old one anew.

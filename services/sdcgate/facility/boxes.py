@@ -11,11 +11,12 @@ import numpy as np
 from sdcgate.engine.code_lists import mask_of
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import MEASURE_PREFIX, Region
+from sdcgate.engine.table_plan import allowed_masks
 from sdcgate.facility.knowledge import COUNTS, ReleasedTable
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.powers import summed_in
 from sdcgate.facility.weights import WEIGHTED_PREFIX
-from sdcgate.methods.cells import TOTAL, Axis, BoolArray, Facts, IntArray, MeasureFacts, State
+from sdcgate.methods.cells import TOTAL, Axis, BoolArray, Facts, IntArray, MeasureFacts, State, shape_of
 from sdcgate.methods.tables.boxes import NOBODY, Box, BoxTable, bits
 
 MEASURE_PRESENT = 1
@@ -157,6 +158,18 @@ def _spread(mask: int, occurring: int) -> int:
 @lru_cache(maxsize=64)
 def _places(occurring: int) -> IntArray:
     return np.flatnonzero(bits(occurring, occurring.bit_length()))
+
+
+def of_occurring_codes(plan: Plan, axes: tuple[Axis, ...]) -> BoolArray:
+    """Cells each of whose codes somebody in the file has, and no condition leaves out, shape (cells,)."""
+    dataset, allowed = plan.dataset, allowed_masks(plan.dataset, plan.filters)
+    found = np.ones(shape_of(axes), dtype=np.bool_)
+    for place, axis in enumerate(axes):
+        level = dataset.level(axis.variable, axis.level)
+        left = allowed.get(axis.variable, -1) & dataset.occurring(axis.variable)
+        has = [code == TOTAL or bool(level.mask_at(level.positions[code]) & left) for code in axis.codes]
+        found &= np.reshape(has, [-1 if other == place else 1 for other in range(len(axes))])
+    return found.reshape(-1)
 
 
 def as_if_published(plan: Plan, axes: tuple[Axis, ...], facts: Facts) -> list[ReleasedTable]:

@@ -1,0 +1,92 @@
+"""Secrets that are reckoned with as though everybody knew them.
+
+What one variable's codes decide of another's, and which codes never occur together, boxes take for common
+knowledge. Of a sensitive variable it may be the secret itself: that nobody young is healthy in the file at
+hand. Differences and proofs do not see then that a table tells it, so such a table is not theirs to release.
+"""
+
+from collections.abc import Iterable
+
+from sdcgate.engine.dataset import Dataset
+from sdcgate.facility.boxes import compressed
+from sdcgate.facility.disclosed_groups import SensitiveCodes, sensitive_codes
+from sdcgate.methods.cells import MISSING
+
+Node = tuple[str, int]
+"""A variable and the position of one of its finest codes."""
+
+
+def takes_secrets_for_known(dataset: Dataset, restricted: Iterable[str]) -> bool:
+    """Whether boxes that restrict these variables take it for known what all of a group have in common.
+
+    Groups are told by the other variables that the same one decides (or that decide the sensitive one). It
+    is no matter which codes are asked for: what is left out is told by the difference to those who are not.
+    That the steward declared codes to exclude each other makes it known (`exclusive`).
+    """
+    names = set(restricted)
+    sensitive = {name for name in names if dataset.sensitive(name)}
+    if not sensitive:
+        return False
+    codes, declared = sensitive_codes(dataset), _declared(dataset)
+    for name in sensitive:
+        decider = _told_by(dataset, name)
+        beside = sorted(other for other in names - {name} if _told_by(dataset, other) == decider)
+        if beside and any(
+            _harmful(codes[name], compressed(dataset, name, shared))
+            and not _known(dataset, declared, group, (name, shared))
+            for group, shared in _shared(dataset, decider, name, beside).items()
+        ):
+            return True
+    return False
+
+
+def _told_by(dataset: Dataset, name: str) -> str:
+    return dataset.variation[name].determined_by or name
+
+
+def _shared(dataset: Dataset, decider: str, name: str, beside: list[str]) -> dict[tuple[Node, ...], int]:
+    """The codes of a variable, as a mask, that people with each combination of codes of others have."""
+    found: dict[tuple[Node, ...], int] = {}
+    occurring = dataset.occurring(decider)
+    for code in range(occurring.bit_length()):
+        if occurring >> code & 1:
+            group = tuple((other, _code_of(dataset, decider, other, code)) for other in beside)
+            found[group] = found.get(group, 0) | 1 << _code_of(dataset, decider, name, code)
+    return found
+
+
+def _code_of(dataset: Dataset, decider: str, name: str, code: int) -> int:
+    return code if name == decider else dataset.variation[name].decided[code]
+
+
+def _harmful(codes: SensitiveCodes, shared: int) -> bool:
+    """Whether it does harm that all who have answered have one of these codes."""
+    mine = shared & codes.valid
+    if not codes.restricted(mine):
+        return False
+    one = mine.bit_count() == 1 and not mine & ~codes.harmful
+    return one or any(not mine & ~union for union in (codes.harmful, *codes.unions) if union != codes.valid)
+
+
+def _declared(dataset: Dataset) -> list[set[Node]]:
+    """Codes of which the steward says that they exclude each other."""
+    positions = {
+        one.variable: dataset.level(one.variable).positions
+        for group in dataset.descriptor.exclusive
+        for one in group.codes
+    }
+    return [
+        {(one.variable, positions[one.variable][one.code]) for one in group.codes}
+        for group in dataset.descriptor.exclusive
+    ]
+
+
+def _known(dataset: Dataset, declared: list[set[Node]], group: tuple[Node, ...], shared: Node) -> bool:
+    """Whether each code that nobody of a group has excludes, as is declared, one that they have."""
+    name, mask = shared
+    lacking = dataset.occurring(name) & ~mask & ~dataset.mask(name, "", [MISSING])
+    return all(
+        any((name, code) in codes and codes.intersection(group) for codes in declared)
+        for code in range(lacking.bit_length())
+        if lacking >> code & 1
+    )
