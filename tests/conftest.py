@@ -6,6 +6,7 @@ are the same on every machine, so that what passed here passes there; FRESH_EXAM
 """
 
 import os
+import sys
 
 from hypothesis import settings
 
@@ -13,3 +14,9 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 settings.register_profile("any machine", deadline=None, derandomize="FRESH_EXAMPLES" not in os.environ)
 settings.load_profile("any machine")
+
+
+def pytest_sessionfinish() -> None:
+    """End the processes that houses share, where there was a house."""
+    if "fitting_rooms" in sys.modules:
+        sys.modules["fitting_rooms"].close_all()

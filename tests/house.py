@@ -4,9 +4,11 @@ import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest.mock import patch
 
 import yaml
 
+from fitting_rooms import fitting_room
 from sdcgate.engine.descriptor import Descriptor, parse_descriptor
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.facility import Answered, Facility
@@ -87,17 +89,18 @@ def build(
         folder / "heads.jsonl",
     )
     engine = engine or Engine(data_root or folder, folder / "snapshots", secrets.token_bytes(32))
-    facility = Facility(
-        engine,
-        ledger,
-        risk or ToldRisk(),
-        protection or LocalProtection(),
-        load_policies() if policies is None else policies,
-        policy,
-        secrets.token_bytes(32),
-        require_admission=require_admission,
-        fitting=fitting,
-    )
+    with patch("sdcgate.facility.facility.FittingRoom", fitting_room):
+        facility = Facility(
+            engine,
+            ledger,
+            risk or ToldRisk(),
+            protection or LocalProtection(),
+            load_policies() if policies is None else policies,
+            policy,
+            secrets.token_bytes(32),
+            require_admission=require_admission,
+            fitting=fitting,
+        )
     return House(facility, engine, ledger)
 
 

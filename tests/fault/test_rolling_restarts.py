@@ -68,7 +68,8 @@ def rolled(house: RolledHouse, rolls: int, clients: Clients) -> float:
     return time.monotonic() - began
 
 
-@pytest.mark.parametrize("rolls", [1, pytest.param(ROLLS, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("rolls", [1, ROLLS])
 def test_a_rolling_restart_answers_every_request_and_decides_each_query_once(rolls, tmp_path, tell):
     rolls, people = (trials(rolls), 4) if rolls == ROLLS else (rolls, 2)
     truthful = TruthfulHouses(tmp_path / "truth")

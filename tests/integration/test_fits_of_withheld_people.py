@@ -52,7 +52,7 @@ MODELS = (
 )
 
 
-@pytest.mark.parametrize("few", [1, 2, 3, 9])
+@pytest.mark.parametrize("few", [1, *(pytest.param(few, marks=pytest.mark.long) for few in (2, 9)), 3])
 def test_a_fit_tells_nothing_of_the_people_of_withheld_cells(tmp_path: Path, few: int) -> None:
     found = []
     for place, change in enumerate(({}, {"m": 57.3}, {"h": "1"}, {"y": 1.0})):

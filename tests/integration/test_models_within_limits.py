@@ -45,7 +45,7 @@ def made(tmp_path_factory):
         folder = tmp_path_factory.mktemp("limits")
         patched.setenv(SIGNALS, str(folder))
         patched.setattr(models, "fit", fit)
-        house = with_randhie(folder)
+        house = with_randhie(folder, fitting=FittingLimits())
         yield house, folder
         (folder / "end").touch()
         house.facility.close()

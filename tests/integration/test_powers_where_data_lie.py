@@ -106,7 +106,7 @@ def test_regions_of_random_files_are_judged_as_by_their_records(engine, folder, 
     same_of_regions(engine, dataset, regions_of(dataset, data.draw), order, share)
 
 
-@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize("most", [1, pytest.param(3, marks=pytest.mark.long)])
 def test_random_models_are_audited_as_by_their_records(tmp_path_factory, monkeypatch, most: int) -> None:
     """One after the other, each compared with all that have left: the same reasons and recorded sums."""
     said: Counter[object] = Counter()
@@ -278,7 +278,7 @@ def _of_values(engine: Engine, folder: Path, values: list[int]) -> Any:
     return registered(engine, folder, frame, name=f"people{len(values)}")
 
 
-@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize("most", [1, pytest.param(3, marks=pytest.mark.long)])
 def test_statistics_of_random_populations_are_those_of_their_records(
     tmp_path_factory, monkeypatch, most: int
 ) -> None:
@@ -312,7 +312,7 @@ def test_statistics_of_random_populations_are_those_of_their_records(
     assert min(said[kind] for kind in (*TOLD, *TESTS)) > 0
 
 
-@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize("most", [1, pytest.param(3, marks=pytest.mark.long)])
 def test_groups_that_are_withheld_by_sums_are_those_withheld_by_records(
     tmp_path, monkeypatch, most: int
 ) -> None:

@@ -22,7 +22,7 @@ SECRET = "4092.70"
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory):
-    made = with_randhie(tmp_path_factory.mktemp("house"))
+    made = with_randhie(tmp_path_factory.mktemp("house"), fitting=FittingLimits())
     made.facility.warm_up()
     yield made
     made.facility.close()
