@@ -8,12 +8,10 @@ hand. Differences and proofs do not see then that a table tells it, so such a ta
 from collections.abc import Iterable
 
 from sdcgate.engine.dataset import Dataset
-from sdcgate.facility.boxes import compressed
+from sdcgate.engine.exclusive import Node
+from sdcgate.facility.boxes import compressed, occurring_places
 from sdcgate.facility.disclosed_groups import SensitiveCodes, sensitive_codes
 from sdcgate.methods.cells import MISSING
-
-Node = tuple[str, int]
-"""A variable and the position of one of its finest codes."""
 
 
 def takes_secrets_for_known(dataset: Dataset, restricted: Iterable[str]) -> bool:
@@ -47,11 +45,9 @@ def _told_by(dataset: Dataset, name: str) -> str:
 def _shared(dataset: Dataset, decider: str, name: str, beside: list[str]) -> dict[tuple[Node, ...], int]:
     """The codes of a variable, as a mask, that people with each combination of codes of others have."""
     found: dict[tuple[Node, ...], int] = {}
-    occurring = dataset.occurring(decider)
-    for code in range(occurring.bit_length()):
-        if occurring >> code & 1:
-            group = tuple((other, _code_of(dataset, decider, other, code)) for other in beside)
-            found[group] = found.get(group, 0) | 1 << _code_of(dataset, decider, name, code)
+    for code in occurring_places(dataset, decider).tolist():
+        group = tuple((other, _code_of(dataset, decider, other, code)) for other in beside)
+        found[group] = found.get(group, 0) | 1 << _code_of(dataset, decider, name, code)
     return found
 
 
