@@ -33,6 +33,14 @@ class SensitiveCodes:
         """Whether a mask tells anything of who has answered."""
         return mask & self.valid not in (0, self.valid)
 
+    def shared(self, mask: int) -> bool:
+        """Whether it does harm that all of a group who have answered have one of a mask's codes."""
+        mine = mask & self.valid
+        if not self.restricted(mine):
+            return False
+        one = mine.bit_count() == 1 and not mine & ~self.harmful
+        return one or any(not mine & ~union for union in (self.harmful, *self.unions) if union != self.valid)
+
     def told(self, mask: int) -> tuple[int, ...]:
         """The classes that the number of people with some codes tells something of."""
         if not self.restricted(mask):

@@ -12,6 +12,7 @@ from sdcgate.engine.queries import CellQuery
 from sdcgate.facility.alike_groups import alike_groups
 from sdcgate.facility.coded_measures import CodedMeasures
 from sdcgate.facility.errors import Unavailable
+from sdcgate.facility.extremes_beyond import extremes_beyond
 from sdcgate.facility.findings import consequence_of
 from sdcgate.facility.fitting_room import FittingRoom, nothing
 from sdcgate.facility.idle_columns import IdleColumns
@@ -73,6 +74,8 @@ class StatisticInHand:
     """The sums of powers that it tells of."""
     alike: tuple[Finding, ...] = field(default=(), repr=False)
     """Groups in which (nearly) all have one value."""
+    beyond: tuple[Finding, ...] = field(default=(), repr=False)
+    """Groups whose extremes tell what it harms to know of all beyond them."""
     events: EventsInHand | None = field(default=None, repr=False)
     """Of a survival curve the table of the times of those who have the event."""
 
@@ -167,6 +170,7 @@ class StatisticWay:
         with watcher().stage(Stage.COMPUTE):
             people = read_population(self._engine, plan, cells.table.axes)
             alike = alike_groups(self._engine, plan)
+            beyond = extremes_beyond(self._engine, plan, cells.table.axes)
         if people is None:
             return StatisticInHand(plan, table, cells, None, None)
         rules, largest = plan.rules, plan.policy.statistics.largest
@@ -175,7 +179,7 @@ class StatisticWay:
         of_events = plan.table_of_events(lacked)
         events = EventsInHand(of_events, self._judge.compute(of_events)) if of_events is not None else None
         return StatisticInHand(
-            plan, table, cells, people, done.computed, done.second, done.powers, alike, events
+            plan, table, cells, people, done.computed, done.second, done.powers, alike, beyond, events
         )
 
     def judge(
@@ -207,7 +211,7 @@ class StatisticWay:
     ) -> StatisticOutcome:
         """The figures, where nothing holds what lies beneath them."""
         found = self._assessed(hand.plan, computed, left())
-        found = replace(found, findings=(*hand.alike, *found.findings))
+        found = replace(found, findings=(*hand.alike, *hand.beyond, *found.findings))
         told = _of_shown_groups(found, _hidden(hand, table, events))
         worst = max((consequence_of(finding) for finding in told), default=Consequence.PROTECT)
         if found.unchecked:

@@ -5,37 +5,75 @@ knowledge. Of a sensitive variable it may be the secret itself: that nobody youn
 hand. Differences and proofs do not see then that a table tells it, so such a table is not theirs to release.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.exclusive import Node
 from sdcgate.facility.boxes import compressed, occurring_places
-from sdcgate.facility.disclosed_groups import SensitiveCodes, sensitive_codes
+from sdcgate.facility.disclosed_groups import sensitive_codes
 from sdcgate.methods.cells import MISSING
+from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.combined_sums import Decided
 
 
-def takes_secrets_for_known(dataset: Dataset, restricted: Iterable[str]) -> bool:
+def takes_secrets_for_known(dataset: Dataset, restricted: Set[str], weighing: Set[str] = frozenset()) -> bool:
     """Whether boxes that restrict these variables take it for known what all of a group have in common.
 
     Groups are told by the other variables that the same one decides (or that decide the sensitive one). It
     is no matter which codes are asked for: what is left out is told by the difference to those who are not.
     That the steward declared codes to exclude each other makes it known (`exclusive`).
+
+    Args:
+        dataset: whose variables they are.
+        restricted: what a table shows or filters by.
+        weighing: those of which its weights tell beside these (`deciding_weights`).
     """
-    names = set(restricted)
-    sensitive = {name for name in names if dataset.sensitive(name)}
+    sensitive = {name for name in restricted | weighing if dataset.sensitive(name)}
     if not sensitive:
         return False
     codes, declared = sensitive_codes(dataset), _declared(dataset)
     for name in sensitive:
         decider = _told_by(dataset, name)
-        beside = sorted(other for other in names - {name} if _told_by(dataset, other) == decider)
+        others = (restricted | weighing if name in restricted else restricted) - {name}
+        beside = sorted(other for other in others if _told_by(dataset, other) == decider)
         if beside and any(
-            _harmful(codes[name], compressed(dataset, name, shared))
+            codes[name].shared(compressed(dataset, name, shared))
             and not _known(dataset, declared, group, (name, shared))
             for group, shared in _shared(dataset, decider, name, beside).items()
         ):
             return True
     return False
+
+
+def deciding_weights(dataset: Dataset, decided: Iterable[Decided]) -> set[str]:
+    """Variables whose codes tell what everybody weighs: of all healthy, 300 are the weights of a hundred old.
+
+    `decided`: by what the weights are, as boxes have it: that may be what decides such a variable as well.
+    """
+    found = set[str]()
+    for one in decided:
+        for decider in one.variables:
+            weights = _weights(dataset, one, decider)
+            for variable in dataset.descriptor.variables:
+                name = variable.name
+                if _told_by(dataset, name) == decider:
+                    pairs = {(_code_of(dataset, decider, name, code), own) for code, own in weights.items()}
+                    if len(pairs) == len({code for code, _ in pairs}):
+                        found.add(name)
+    return found
+
+
+def _weights(dataset: Dataset, decided: Decided, decider: str) -> dict[int, frozenset[tuple[Box, float]]]:
+    """What people with each code of one variable weigh, by what else it takes to tell."""
+    parts = [(dict(box), weight) for box, weight in decided.parts]
+    return {
+        code: frozenset(
+            (tuple(pair for pair in box.items() if pair[0] != decider), weight)
+            for box, weight in parts
+            if box.get(decider, decided.full[decider]) >> place & 1
+        )
+        for place, code in enumerate(occurring_places(dataset, decider).tolist())
+    }
 
 
 def _told_by(dataset: Dataset, name: str) -> str:
@@ -53,15 +91,6 @@ def _shared(dataset: Dataset, decider: str, name: str, beside: list[str]) -> dic
 
 def _code_of(dataset: Dataset, decider: str, name: str, code: int) -> int:
     return code if name == decider else dataset.variation[name].decided[code]
-
-
-def _harmful(codes: SensitiveCodes, shared: int) -> bool:
-    """Whether it does harm that all who have answered have one of these codes."""
-    mine = shared & codes.valid
-    if not codes.restricted(mine):
-        return False
-    one = mine.bit_count() == 1 and not mine & ~codes.harmful
-    return one or any(not mine & ~union for union in (codes.harmful, *codes.unions) if union != codes.valid)
 
 
 def _declared(dataset: Dataset) -> list[set[Node]]:
