@@ -108,3 +108,27 @@ def test_the_least_ages_of_ill_and_healthy_leave_where_nobody_younger_is_known_t
 ):
     house = registered(tmp_path, groups)
     assert shown(statistic(house, "MINIMUM", "ill"))["minimum"] == least
+
+
+@pytest.mark.parametrize("kind", ["KOLMOGOROV_SMIRNOV_TEST", "MANN_WHITNEY_TEST"])
+def test_that_all_of_the_ill_are_younger_than_any_of_the_healthy_is_told_by_no_test(tmp_path, kind):
+    """D is 1 and U is 0, and the median of the ill is 20: whoever is not older is ill."""
+    house = registered(tmp_path, {"young": (60, 0), "old": (0, 100)})
+    answer = statistic(house, kind, having="ill")
+    assert (verdict(answer), reasons(answer)) == ("REFUSED", ["MINIMUM_UNITS"])
+
+
+def test_a_test_does_not_tell_how_many_of_the_ill_are_younger_than_any_of_the_healthy(tmp_path):
+    """D is 50 / 90, as no other two shares of 90 and 101 people differ: the 50 youngest are ill."""
+    house = registered(tmp_path, {"young": (50, 0), "old": (40, 101)})
+    answer = statistic(house, "KOLMOGOROV_SMIRNOV_TEST", having="ill")
+    assert (verdict(answer), reasons(answer)) == ("REFUSED", ["MINIMUM_UNITS"])
+    assert verdict(statistic(house, "MANN_WHITNEY_TEST", having="ill")) == "RELEASED"
+    assert verdict(statistic(house, "T_TEST", having="ill")) == "RELEASED"
+
+
+@pytest.mark.parametrize("groups", [NO_YOUNG_ILL, SOME_YOUNG_ILL])
+def test_tests_of_ranks_leave_that_tell_no_harm_of_either_end(tmp_path, groups):
+    house = registered(tmp_path, groups)
+    for kind in ("KOLMOGOROV_SMIRNOV_TEST", "MANN_WHITNEY_TEST"):
+        assert verdict(statistic(house, kind, having="ill")) == "RELEASED"

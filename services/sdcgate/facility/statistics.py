@@ -24,6 +24,7 @@ from sdcgate.facility.percentile_windows import ReleasedWindow
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import RiskService
 from sdcgate.facility.refusals import Refusal, kind_refused, refuse_without_data
+from sdcgate.facility.samples_apart import samples_apart
 from sdcgate.facility.statistic_computing import (
     Hexagons,
     Task,
@@ -75,7 +76,7 @@ class StatisticInHand:
     alike: tuple[Finding, ...] = field(default=(), repr=False)
     """Groups in which (nearly) all have one value."""
     beyond: tuple[Finding, ...] = field(default=(), repr=False)
-    """Groups whose extremes tell what it harms to know of all beyond them."""
+    """Groups whose extremes or ranks tell what it harms to know of all beyond them."""
     events: EventsInHand | None = field(default=None, repr=False)
     """Of a survival curve the table of the times of those who have the event."""
 
@@ -171,6 +172,7 @@ class StatisticWay:
             people = read_population(self._engine, plan, cells.table.axes)
             alike = alike_groups(self._engine, plan)
             beyond = extremes_beyond(self._engine, plan, cells.table.axes)
+            beyond += () if people is None else samples_apart(plan, people)
         if people is None:
             return StatisticInHand(plan, table, cells, None, None)
         rules, largest = plan.rules, plan.policy.statistics.largest
