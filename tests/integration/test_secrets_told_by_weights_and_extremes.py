@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from house import House, build, cells, people_descriptor, reasons, verdict
+from house import House, build, cells, model_request, people_descriptor, reasons, verdict
 from sdcgate.facility.pace import Pace
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import statistic_pb2
@@ -132,3 +132,15 @@ def test_tests_of_ranks_leave_that_tell_no_harm_of_either_end(tmp_path, groups):
     house = registered(tmp_path, groups)
     for kind in ("KOLMOGOROV_SMIRNOV_TEST", "MANN_WHITNEY_TEST"):
         assert verdict(statistic(house, kind, having="ill")) == "RELEASED"
+
+
+@pytest.mark.parametrize("kind", ["LOGIT", "PROBIT"])
+def test_a_model_that_cannot_be_estimated_does_not_tell_that_the_ill_are_younger_than_any_healthy(
+    tmp_path, kind
+):
+    """That the terms foretell completely who is ill would be told by no other reason."""
+    house = registered(tmp_path, {"young": (60, 0), "old": (0, 100)})
+    asked = model_request('C(ill, event="y") ~ years', kind, "people")
+    answer = house.facility.query_model(house.researcher, asked, Pace(60.0))
+    assert (verdict(answer), reasons(answer)) == ("REFUSED", ["OUTCOME_CLASS"])
+    assert "foretell" not in answer.decision.reasons[0].message

@@ -15,7 +15,7 @@ from sdcgate.methods.outputs.design import (
     outcome_values,
 )
 from sdcgate.methods.outputs.estimates import ModelEstimate
-from sdcgate.methods.outputs.fits import FitOptions, ModelData
+from sdcgate.methods.outputs.fits import FitOptions, ModelData, Separated
 from sdcgate.methods.outputs.fitting import fit_model
 from sdcgate.methods.outputs.formula import Factor, Formula, Numeric, Survival
 from sdcgate.methods.outputs.model_facts import ModelFacts
@@ -58,6 +58,8 @@ class NotEstimable:
     """Why a model cannot be estimated."""
 
     problems: tuple[ModelProblem, ...]
+    separated: bool = False
+    """Whether the terms tell the outcome of some people."""
 
 
 def fit(task: Task) -> Fitted | NotEstimable:
@@ -65,7 +67,7 @@ def fit(task: Task) -> Fitted | NotEstimable:
     try:
         return _fit(task)
     except ModelProblemError as error:
-        return NotEstimable(error.problems)
+        return NotEstimable(error.problems, separated=isinstance(error, Separated))
 
 
 def _fit(task: Task) -> Fitted:

@@ -328,6 +328,8 @@ class ModelWay:
         if isinstance(fitted, NotEstimable):
             if told_by_factors(self._engine, hand.plan, still_time(left)):
                 return ModelOutcome(Consequence.REFUSE, (ReasonCode.MINIMUM_UNITS,), tuple(outcomes))
+            if fitted.separated and _discloses_groups(hand.plan):
+                return ModelOutcome(Consequence.REFUSE, (ReasonCode.OUTCOME_CLASS,), tuple(outcomes))
             codes = (ReasonCode.NOT_ESTIMABLE,)
             return ModelOutcome(Consequence.REFUSE, codes, tuple(outcomes), not_estimable=fitted.problems)
         return self._checked(hand.plan, fitted, judged, references, outcomes, left, approved)
@@ -442,6 +444,16 @@ class ModelWay:
             not_estimated=tuple(name for name, no in by_name.items() if no and name not in estimated),
             findings=findings,
         )
+
+
+def _discloses_groups(plan: ModelPlan) -> bool:
+    """Whether it may do harm to be told that the terms foretell the outcome of some people completely.
+
+    If all of the ill are younger than any of the healthy, whoever is as young as most of them is ill: that is
+    not told apart from classes that are small, or nearly foretold.
+    """
+    disclosing = plan.policy.rules.group_disclosure is not None
+    return disclosing and any(plan.dataset.sensitive(variable) for variable, _ in plan.levels)
 
 
 def _beside_others(plan: ModelPlan, outcome: ModelOutcome, known: Knowledge, approved: bool) -> ModelOutcome:

@@ -199,12 +199,16 @@ def fitting() -> Iterator[None]:
         raise NotConverged([ModelProblem("formula", message)]) from None
 
 
-def separation() -> ModelProblemError:
+class Separated(ModelProblemError):
+    """Some people's outcome is told by the terms."""
+
+
+def separation() -> Separated:
     """The problem that the terms foretell the outcome."""
     message = (
         "the terms foretell the outcome of some people completely, so that there are no finite estimates"
     )
-    return ModelProblemError([ModelProblem("outcome", message)])
+    return Separated([ModelProblem("outcome", message)])
 
 
 def require_convergence(result: Any) -> None:
