@@ -146,14 +146,14 @@ def test_a_model_that_cannot_be_estimated_does_not_tell_that_the_ill_are_younger
     assert "foretell" not in answer.decision.reasons[0].message
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="open: docs/threat-model.md says why")
-def test_that_a_table_is_referred_does_not_tell_that_all_of_the_young_are_ill(tmp_path):
-    """With the same totals, and one healthy young person or three, the table leaves with gaps."""
+@pytest.mark.parametrize("asked", [{"rows": ["age"], "columns": ["ill"]}, {"rows": ["ill"], "age": ["old"]}])
+def test_that_a_table_is_referred_does_not_tell_that_all_of_the_young_are_ill(tmp_path, asked):
+    """With the same totals, and a few healthy young people, it is referred as well."""
     answers = []
-    for healthy in (0, 1, 3):
+    for healthy in (0, 1, 3, 9, 10):
         folder = tmp_path / str(healthy)
         folder.mkdir()
         groups = {"young": (60 - healthy, healthy), "old": (80 + healthy, 100 - healthy)}
-        answer = registered(folder, groups).ask(dataset="people", rows=["age"], columns=["ill"])
+        answer = registered(folder, groups).ask(dataset="people", **asked)
         answers.append((verdict(answer), reasons(answer)))
-    assert answers[0] in answers[1:]
+    assert answers == [("REFERRED", ["UNPROVED"])] * 4 + [("RELEASED", [])]

@@ -38,7 +38,7 @@ from sdcgate.facility.population_limits import PopulationLimit
 from sdcgate.facility.ports import ProtectionService
 from sdcgate.facility.protection import Protected, as_before, make_problem, protect
 from sdcgate.facility.region_records import without_measures
-from sdcgate.facility.taken_for_known import deciding_weights, takes_secrets_for_known
+from sdcgate.facility.taken_for_known import deciding_weights, few_have_both, takes_secrets_for_known
 from sdcgate.facility.telling import told_figures, told_ratios
 from sdcgate.facility.told_extremes import narrowing, with_narrowed
 from sdcgate.facility.told_together import Together
@@ -369,6 +369,9 @@ class Attempt:
         restricted = {variable for variable, _ in plan.dimensions} | {one.variable for one in plan.filters}
         weights = self.truth.decided(WEIGHTED_PREFIX) if plan.with_weights else ()
         if takes_secrets_for_known(plan.dataset, restricted, deciding_weights(plan.dataset, weights)):
+            return True
+        minimum = plan.policy.rules.minimum_units
+        if minimum is not None and few_have_both(plan.dataset, restricted, minimum.units, self.truth):
             return True
         nobody = np.array([box == NOBODY for box in self.new[0].boxes], dtype=np.bool_)
         secret = self.unsafe & nobody & ~self.empty

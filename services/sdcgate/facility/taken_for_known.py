@@ -6,13 +6,16 @@ hand. Differences and proofs do not see then that a table tells it, so such a ta
 """
 
 from collections.abc import Iterable, Set
+from itertools import permutations, product
 
 from sdcgate.engine.dataset import Dataset
-from sdcgate.engine.exclusive import Node
+from sdcgate.engine.exclusive import FEWEST, Node
 from sdcgate.facility.boxes import compressed, occurring_places
-from sdcgate.facility.disclosed_groups import sensitive_codes
+from sdcgate.facility.disclosed_groups import SensitiveCodes, sensitive_codes
+from sdcgate.facility.joint_look import Truth
 from sdcgate.methods.cells import MISSING
 from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.combinations import Held
 from sdcgate.methods.tables.combined_sums import Decided
 
 
@@ -43,6 +46,60 @@ def takes_secrets_for_known(dataset: Dataset, restricted: Set[str], weighing: Se
         ):
             return True
     return False
+
+
+def few_have_both(dataset: Dataset, restricted: Set[str], fewest: int, truth: Truth) -> bool:
+    """Whether but for a few people these boxes would take a secret for known.
+
+    A table that is referred would else say that there is nobody, where with a few it leaves with gaps. Codes
+    are taken for excluding each other of variables with two of them, so that no others need be looked at.
+
+    Args:
+        dataset: whose variables they are.
+        restricted: what a table shows or filters by.
+        fewest: how many are not few any more.
+        truth: how many have each two codes; where it cannot be told they are taken to be few.
+    """
+    codes, declared = sensitive_codes(dataset), _declared(dataset)
+    varying = dataset.varying or frozenset()
+    two = {name for name in restricted if len(_answers(dataset, name)) == FEWEST}
+    for name, other in permutations(sorted(two), 2):
+        if name in codes and (name in varying) == (other in varying):
+            held = truth.held(units=False, variables=frozenset((name, other)), needed=True)
+            if held is None or _few_otherwise(dataset, (name, other), codes[name], declared, fewest, held):
+                return True
+    return False
+
+
+def _answers(dataset: Dataset, name: str) -> list[int]:
+    """The codes of a variable that occur, but for its missing one."""
+    missing = dataset.mask(name, "", [MISSING])
+    return [code for code in occurring_places(dataset, name).tolist() if not missing >> code & 1]
+
+
+def _few_otherwise(
+    dataset: Dataset,
+    names: tuple[str, str],
+    codes: SensitiveCodes,
+    declared: list[set[Node]],
+    fewest: int,
+    held: Held,
+) -> bool:
+    """Whether all of a group but a few share what does harm, and it is not declared that nobody has both."""
+    name, other = names
+    mine, theirs = (_answers(dataset, one) for one in names)
+    for group, (share, lack) in product(theirs, permutations(mine)):
+        mask = compressed(dataset, name, 1 << share)
+        sides = (_box(dataset, (other, group), (name, code)) for code in (share, lack))
+        many, few = (held.amounts[held.combinations.inside(box)].sum() for box in sides)
+        if few < min(fewest, many) and codes.shared(mask):
+            if not any({(name, lack), (other, group)} <= together for together in declared):
+                return True
+    return False
+
+
+def _box(dataset: Dataset, *nodes: Node) -> Box:
+    return tuple(sorted((name, compressed(dataset, name, 1 << code)) for name, code in nodes))
 
 
 def deciding_weights(dataset: Dataset, decided: Iterable[Decided]) -> set[str]:
