@@ -285,3 +285,21 @@ def test_a_sum_that_is_the_same_though_one_came_is_not_known_of_the_version_that
         "counts": Standing.UNPROVED,
         "income": Standing.UNPROVED,
     }
+
+
+def test_weights_that_were_told_of_a_whole_town_were_told_of_its_parts_before_these_were_withheld(tmp_path):
+    """In one all weigh the least, so that all of each age do, by which nobody had asked; in one the most."""
+    rows = ["town,age,weight"]
+    for town, weight, people in (("a", 3, (9, 7, 39)), ("b", 10, (40, 50, 30)), ("c", 7, (5, 25, 60))):
+        rows += [f"{town},{age},{weight}" for age, many in zip("ymo", people, strict=True) for _ in range(many)]
+    (tmp_path / "people.csv").write_text("\n".join(rows) + "\n")
+    house = build(tmp_path)
+    house.engine.register(people_descriptor({"town": "abc", "age": "ymo"}, weight={"column": "weight"}))
+    both = ["UNITS", "WEIGHTED_UNITS"]
+    assert verdict(house.ask(dataset="people", rows=["town"], figures=both)) == "RELEASED"
+    crossed = house.ask(dataset="people", rows=["town"], columns=["age"], figures=["WEIGHTED_UNITS"])
+    assert verdict(crossed) == "RELEASED_PROTECTED"
+    audit = audited(house)
+    assert set(standings(audit, "weight:")) == {Standing.TOLD_BEFORE, Standing.PROVED}
+    assert set(standings(audit, "records")) == {Standing.PROVED}
+    assert (audit.refuted, audit.proved) == (False, False)

@@ -33,6 +33,8 @@ class WithheldHistory:
     """What boxes have of each measure."""
     nobody: Mapping[str, Set[Box]] = field(repr=False)
     """Those of the withheld ones that nobody is in."""
+    full: Mapping[str, Mapping[str, int]] = field(repr=False)
+    """Full masks of the variables that restrict boxes of each quantity."""
 
     @classmethod
     def of(cls, events: Sequence[Left], nothing: Knowledge) -> "WithheldHistory":
@@ -40,14 +42,16 @@ class WithheldHistory:
         withheld: dict[str, dict[Box, int]] = {}
         amounts: dict[str, dict[Box, Amount]] = {}
         nobody: dict[str, set[Box]] = {}
+        full: dict[str, dict[str, int]] = {}
         for event in events:
             for table in event.tables:
+                full.setdefault(table.quantity, {}).update(table.table.full)
                 amounts.setdefault(table.quantity, {}).update(table.amounts())
                 nobody.setdefault(table.quantity, set()).update(table.surely().hiding_nobody())
                 marked = withheld.setdefault(table.quantity, {})
                 for box in _withheld(table):
                     marked.setdefault(box, event.sequence)
-        return cls(events, nothing, withheld, amounts, nobody)
+        return cls(events, nothing, withheld, amounts, nobody, full)
 
     def marked(self, quantity: str) -> Set[Box]:
         """Boxes of which an answer withheld a quantity."""
@@ -103,11 +107,13 @@ class Withheld:
         """What is known with boxes as withheld that nothing published, such as were withheld later too."""
         amounts = {**self.history.amounts.get(quantity, {}), **known.amounts}
         nobody = known.nobody.grown((), (), sorted(self.history.nobody.get(quantity, set())))
-        # Of a variable that nothing had restricted by then nothing was told of any box.
-        names = known.shapes.full.keys()
-        hidden = [box for box in self._hidden(quantity) if {name for name, _ in box} <= names]
-        boxes = known.boxes.withholding(hidden)
-        return replace(known, boxes=boxes, amounts=amounts, nobody=nobody)
+        boxes = known.boxes.withholding(self._hidden(quantity))
+        # Of a variable that nothing had restricted by then, too, boxes that it cuts may have been told.
+        full = self.history.full.get(quantity, {})
+        shapes = replace(known.shapes, full={**full, **known.shapes.full})
+        span = known.span.copy()
+        span.know(full)
+        return replace(known, span=span, boxes=boxes, amounts=amounts, shapes=shapes, nobody=nobody)
 
     def _sure_span(self, quantity: str) -> Span:
         span = self.history.nothing.of(quantity).span.copy()

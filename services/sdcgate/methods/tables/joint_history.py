@@ -218,7 +218,9 @@ def told_together(
     found = dict[Variables, Together]()
     for names in sorted({variables_of(box) for box in secrets}, key=lambda one: (len(one), sorted(one))):
         for both in together(boxes, panel, names, full, frozenset(), most_atoms):
-            found[both.scope.domain] = both
+            # By links alone nothing is told, though no program is that wide.
+            if not all(map(is_link, both.scope.published)):
+                found[both.scope.domain] = both
 
     def looked(domain: Variables) -> _Looked:
         both, scope = found[domain], found[domain].scope
@@ -300,8 +302,7 @@ def audit_sums(
         )
 
     hidden = boxes.secrets_within(set(full)) if only is None else only
-    # Of a variable that nothing had restricted yet nothing was told of any box.
-    firsts = {names | {having} for box in hidden if (names := variables_of(box)) <= full.keys()}
+    firsts = {variables_of(box) | {having} for box in hidden}
     standing = _standings(_domains(firsts, boxes, full, most_atoms), looked, boxes, deadline)
     if occurring is not None:
         standing |= _over_everything(looked(frozenset(full)), standing, occurring, deadline)
