@@ -126,7 +126,8 @@ def audited_quantities(look: Look, withheld: Withheld, policy: EffectivePolicy) 
     found = [_counts(look, False, withheld, policy)]
     if look.dataset.varying is not None:
         found.append(_counts(look, True, withheld, policy))
-    measures = sorted(quantity for quantity in withheld.known.quantities if quantity != COUNTS)
+    # Who is told to be nobody has nothing of a measure that was withheld only later.
+    measures = sorted({*withheld.known.quantities, *withheld.history.withheld} - {COUNTS})
     told = {cell.box for cell in found[0].cells if cell.standing is Standing.REFUTED}
     beside = [_counts_beside(look, quantity, withheld, policy, told) for quantity in measures]
     found += [_sums(look, quantity, withheld, policy) for quantity in measures]
@@ -272,7 +273,17 @@ def _of_sums(
     if bounds == (None, None):
         found = [AuditedBox(history.plain(box), Standing.NOT_COMPUTABLE, variables_of(box)) for box in hidden]
     else:
+        within = _audited_sums(look, quantity, policy, history, only)
+        found = _by_known_records(within, bounds, history, of_counts.known)
+    return [*_with_computable(found, computable, of_measure)]
 
+
+def _audited_sums(
+    look: Look, quantity: str, policy: EffectivePolicy, history: MeasureHistory, only: Set[Box] | None
+) -> Callable[[Bounds, Set[Box] | None], list[AuditedBox]]:
+    """What stands of sums within bounds of single values, of all that are asked for or of some."""
+
+    def audited(bounds: Bounds, some: Set[Box] | None) -> list[AuditedBox]:
         def parts(domain: Variables) -> Amounts:
             finer = history.may_cut_finer(domain, look.most_atoms)
             within, share = history.within(domain, finer), policy.sum_width
@@ -282,8 +293,8 @@ def _of_sums(
             finer = history.may_cut_finer(domain, look.most_atoms)
             return sorted(history.marked(domain, finer)) if look.floor(policy) else ()
 
-        found = audit_sums(
-            of_measure.boxes,
+        return audit_sums(
+            history.boxes,
             history.full,
             history.having,
             parts,
@@ -291,10 +302,46 @@ def _of_sums(
             look.deadline,
             look.occurring,
             partial(look.truth.measured, quantity),
-            only,
+            only if some is None else some,
             somebody,
         )
-    return [*_with_computable(found, computable, of_measure)]
+
+    return audited
+
+
+def _by_known_records(
+    audited: Callable[[Bounds, Set[Box] | None], list[AuditedBox]],
+    bounds: Bounds,
+    history: MeasureHistory,
+    of_counts: KnownQuantity,
+) -> list[AuditedBox]:
+    """What stands of sums, where they are refuted only by records that everybody is taken to know unproved.
+
+    Above a least value that is not 0 a sum rests on how many have it (`methods.tables.joint_sums`). Where
+    that has not left, what tells it though values were only known not to be negative tells it for sure.
+    """
+    found, low = audited(bounds, None), bounds[0]
+    refuted = [one.box for one in found if one.standing is Standing.REFUTED]
+    if low == 0 or not refuted:
+        return found
+    uncounted = _uncounted(refuted, history, of_counts)
+    sure = set[Box]()
+    if low is not None and low > 0 and uncounted:
+        again = audited((0.0, bounds[1]), uncounted)
+        sure = {one.box for one in again if one.standing is Standing.REFUTED}
+    doubtful = uncounted - sure
+    return [
+        AuditedBox(one.box, Standing.UNPROVED, one.variables) if one.box in doubtful else one for one in found
+    ]
+
+
+def _uncounted(boxes: Sequence[Box], history: MeasureHistory, of_counts: KnownQuantity) -> set[Box]:
+    """Boxes of which it neither left nor follows how many have the measure."""
+    shown = of_counts.boxes.within({*of_counts.shapes.full, history.having})
+    having = () if history.of_everybody else ((history.having, MEASURE_PRESENT),)
+    counted = {box: tuple(sorted((*box, *having))) for box in boxes}
+    computable = _computable([*counted.values()], of_counts)
+    return {box for box, count in counted.items() if count not in shown and count not in computable}
 
 
 def _counts_beside(

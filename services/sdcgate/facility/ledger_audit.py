@@ -189,17 +189,18 @@ def _with_history(
 ) -> list[AuditedQuantity]:
     """What is refuted may have been told by a publication first, or before anything withheld it."""
 
-    def told(known: Withheld, boxes: Set[Named], marks: bool = True) -> set[Named]:
+    def told(known: Withheld, boxes: Set[Named], marks: bool) -> set[Named]:
+        if not boxes:
+            return set()
         only = {name: {box for of, box in boxes if of == name} for name, _ in boxes}
         return _refuted(audited_quantities(replace(look, only=only, marks=marks), known, policy))
 
     refuted = _refuted(found)
     publications = [event for event in history.events if where(event.query)] if refuted else []
-    elsewhere = told_elsewhere(history, publications, told, refuted)
     first = _withheld_first(found, history)
-    left = {box: first[box] for box in first.keys() & refuted - elsewhere.keys()}
-    # What was withheld only later is a box like any other until then.
-    before = told_before(history, partial(told, marks=False), left)
+    first = {box: first[box] for box in first.keys() & refuted}
+    elsewhere = told_elsewhere(history, publications, told, first)
+    before = told_before(history, told, {box: first[box] for box in first.keys() - elsewhere.keys()})
     known = []
     for one in found:
         by = {box: where(event.query) for (name, box), event in elsewhere.items() if name == one.quantity}

@@ -92,9 +92,9 @@ def _few_otherwise(
         mask = compressed(dataset, name, 1 << share)
         sides = (_box(dataset, (other, group), (name, code)) for code in (share, lack))
         many, few = (held.amounts[held.combinations.inside(box)].sum() for box in sides)
-        if few < min(fewest, many) and codes.shared(mask):
-            if not any({(name, lack), (other, group)} <= together for together in declared):
-                return True
+        known = any({(name, lack), (other, group)} <= together for together in declared)
+        if not known and few < min(fewest, many) and codes.shared(mask):
+            return True
     return False
 
 

@@ -53,6 +53,14 @@ class WithheldHistory:
                     marked.setdefault(box, event.sequence)
         return cls(events, nothing, withheld, amounts, nobody, full)
 
+    def until(self, moment: int) -> "WithheldHistory":
+        """With what answers had withheld up to a sequence, that included."""
+        withheld = {
+            quantity: {box: sequence for box, sequence in boxes.items() if sequence <= moment}
+            for quantity, boxes in self.withheld.items()
+        }
+        return replace(self, withheld=withheld)
+
     def marked(self, quantity: str) -> Set[Box]:
         """Boxes of which an answer withheld a quantity."""
         return self.withheld.get(quantity, {}).keys()
@@ -133,25 +141,26 @@ class Withheld:
 
 Named = tuple[str, Box]
 """A box of a quantity."""
-TellsOf = Callable[[Withheld, Set[Named]], Set[Named]]
-"""Of some boxes those that are told too closely by what is known."""
+TellsOf = Callable[[Withheld, Set[Named], bool], Set[Named]]
+"""Of some boxes those that are told too closely by what is known, or by that and all marks of cells."""
 
 
 def told_elsewhere(
-    history: WithheldHistory,
-    publications: Iterable[Left],
-    told: TellsOf,
-    boxes: Set[Named],
+    history: WithheldHistory, publications: Iterable[Left], told: TellsOf, first: Mapping[Named, int]
 ) -> dict[Named, Left]:
-    """Of some boxes those that a publication elsewhere was the first to tell, with that publication."""
+    """Of some boxes, by the sequence of the answer that withheld each first, those that a publication
+    elsewhere was the first to tell, with that publication."""
     by_sequence = {one.sequence: one for one in publications}
     moments = history.moments(moment for sequence in by_sequence for moment in (sequence - 1, sequence))
     found: dict[Named, Left] = {}
-    waiting = set(boxes)
+    waiting = set(first)
     for moment, known in moments:
         if not waiting:
             break
-        now = waiting & told(known, waiting)
+        # What was withheld only later is a box like any other until then: nobody knew its mark.
+        withheld = {box for box in waiting if first[box] <= moment}
+        now = told(replace(known, history=history.until(moment)), withheld, True)
+        now |= told(known, waiting - withheld, False)
         # What releases told before it they told by themselves, or with publications that were known then.
         if moment in by_sequence:
             found |= dict.fromkeys(now, by_sequence[moment])
@@ -164,7 +173,9 @@ def told_before(history: WithheldHistory, told: TellsOf, first: Mapping[Named, i
     by_answer: dict[int, set[Named]] = {}
     for box, sequence in first.items():
         by_answer.setdefault(sequence - 1, set()).add(box)
-    return {box for moment, known in history.moments(by_answer) for box in told(known, by_answer[moment])}
+    return {
+        box for moment, known in history.moments(by_answer) for box in told(known, by_answer[moment], False)
+    }
 
 
 def truly_published(table: ReleasedTable) -> list[Box]:
