@@ -154,6 +154,9 @@ def test_that_a_table_is_referred_does_not_tell_that_all_of_the_young_are_ill(tm
         folder = tmp_path / str(healthy)
         folder.mkdir()
         groups = {"young": (60 - healthy, healthy), "old": (80 + healthy, 100 - healthy)}
-        answer = registered(folder, groups).ask(dataset="people", **asked)
+        house = registered(folder, groups)
+        for released in ("age", "ill"):
+            assert verdict(house.ask(dataset="people", rows=[released])) == "RELEASED"
+        answer = house.ask(dataset="people", **asked)
         answers.append((verdict(answer), reasons(answer)))
     assert answers == [("REFERRED", ["UNPROVED"])] * 4 + [("RELEASED", [])]

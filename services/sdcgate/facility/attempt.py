@@ -189,6 +189,29 @@ class Attempt:
         limit = self._limit() if ReasonCode.MINIMUM_BASE in unique else None
         return Outcome(consequence, unique, nothing, tuple(self.findings), self.judgement, limit=limit)
 
+    def without_secrets_taken_for_known(self) -> Outcome | None:
+        """Held where boxes take for known what it harms to tell, whatever else is wrong with the table.
+
+        No difference and no proof would show it; that another rule fails would tell that it is not so.
+        """
+        taken = self._takes_secrets_for_known()
+        return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED) if taken else None
+
+    def _takes_secrets_for_known(self) -> bool:
+        plan, axes = self.plan, self.computed.axes
+        if plan.policy.rules.group_disclosure is None:
+            return False
+        restricted = {variable for variable, _ in plan.dimensions} | {one.variable for one in plan.filters}
+        weights = self.truth.decided(WEIGHTED_PREFIX) if plan.with_weights else ()
+        if takes_secrets_for_known(plan.dataset, restricted, deciding_weights(plan.dataset, weights)):
+            return True
+        minimum = plan.policy.rules.minimum_units
+        if minimum is not None and few_have_both(plan.dataset, restricted, minimum.units, self.truth):
+            return True
+        nobody = np.array([box == NOBODY for box in self.new[0].boxes], dtype=np.bool_)
+        secret = self.unsafe & nobody & ~self.empty
+        return bool((secret & of_occurring_codes(plan, axes)).any())
+
     def without_differences(self, inspector: Inspector) -> Outcome | None:
         """Held where the table was asked to be subtracted from another; notes what else is unsafe."""
         if parted(self.plan.dataset, [variable for variable, _ in self.plan.dimensions]):
@@ -282,8 +305,6 @@ class Attempt:
         self, inspector: Inspector, service: ProtectionService, remaining: Callable[[], float]
     ) -> Outcome:
         """Withhold what is unsafe or was withheld before, and what would reveal it; prove the rest."""
-        if self._takes_secrets_for_known():
-            return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
         first = must = self.unsafe | self.before
         nowhere, problem = np.zeros(len(self.facts), dtype=np.bool_), None
         known = {quantity.quantity: nowhere for quantity in self.new}
@@ -360,22 +381,6 @@ class Attempt:
         if not more.any():
             more = self.together.telling(left, remaining, each)
         return more
-
-    def _takes_secrets_for_known(self) -> bool:
-        """Whether boxes take for known what it harms to tell: no difference and no proof would show it."""
-        plan, axes = self.plan, self.computed.axes
-        if plan.policy.rules.group_disclosure is None:
-            return False
-        restricted = {variable for variable, _ in plan.dimensions} | {one.variable for one in plan.filters}
-        weights = self.truth.decided(WEIGHTED_PREFIX) if plan.with_weights else ()
-        if takes_secrets_for_known(plan.dataset, restricted, deciding_weights(plan.dataset, weights)):
-            return True
-        minimum = plan.policy.rules.minimum_units
-        if minimum is not None and few_have_both(plan.dataset, restricted, minimum.units, self.truth):
-            return True
-        nobody = np.array([box == NOBODY for box in self.new[0].boxes], dtype=np.bool_)
-        secret = self.unsafe & nobody & ~self.empty
-        return bool((secret & of_occurring_codes(plan, axes)).any())
 
     def _tells_nothing_new(self, known: Mapping[str, BoolArray], marked: BoolArray) -> bool:
         """Whether each cell is either known or was withheld before, so that the table is an old one anew.
