@@ -83,7 +83,7 @@ def test_a_model_without_a_filter_is_not_told_to_leave_it_out(tmp_path: Path) ->
     ("kind", "formula", "reason", "suggested"),
     [
         ("LOGIT", 'C(coins, event="100") ~ idp', "NOT_ESTIMABLE", "Ask another outcome or another term."),
-        ("LOGIT", 'C(hlthp, event="1") ~ plan', "NOT_ESTIMABLE", "Ask another outcome or another term."),
+        ("LOGIT", 'C(hlthp, event="1") ~ plan', "OUTCOME_CLASS", "Ask another outcome or another term."),
         (
             "PROBIT",
             'C(child, event="1") ~ numeric(age)',

@@ -199,7 +199,8 @@ class Attempt:
 
     def _takes_secrets_for_known(self) -> bool:
         plan, axes = self.plan, self.computed.axes
-        if plan.policy.rules.group_disclosure is None:
+        secrets = any(variable.sensitive for variable in plan.dataset.descriptor.variables)
+        if plan.policy.rules.group_disclosure is None or not secrets:
             return False
         restricted = {variable for variable, _ in plan.dimensions} | {one.variable for one in plan.filters}
         weights = self.truth.decided(WEIGHTED_PREFIX) if plan.with_weights else ()

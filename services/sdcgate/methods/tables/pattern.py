@@ -86,7 +86,9 @@ class Pattern:
             spread[0], spread[1] = np.minimum(spread[0], move[:1]), np.maximum(spread[1], move[:1])
         tried = np.zeros((len(counts), len(self.withheld)), dtype=np.bool_) | self.problem.known
         step, next_sweep, swept = 0, 0, np.zeros_like(self.withheld)
-        while not deadline.over and not np.array_equal(self.withheld, self._may_be):
+        # Counts that are known are moved by nothing.
+        others = self._may_be & ~self.problem.known
+        while not deadline.over and (others & ~self.withheld).any():
             narrow = self.withheld & (spread[1] - spread[0] < width - MOVED) & ~tried
             if not narrow.any():
                 break
