@@ -189,13 +189,16 @@ class Attempt:
         limit = self._limit() if ReasonCode.MINIMUM_BASE in unique else None
         return Outcome(consequence, unique, nothing, tuple(self.findings), self.judgement, limit=limit)
 
-    def without_secrets_taken_for_known(self) -> Outcome | None:
-        """Held where boxes take for known what it harms to tell, whatever else is wrong with the table.
+    def without_secrets_taken_for_known(self, remaining: Callable[[], float]) -> Outcome | None:
+        """Held where boxes take for known what it harms to tell: no difference and no proof would show it.
 
-        No difference and no proof would show it; that another rule fails would tell that it is not so.
+        Differences are not looked at: that one is refused would tell that it is not so. Cells that a rule
+        holds look as they do for any other rule.
         """
-        taken = self._takes_secrets_for_known()
-        return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED) if taken else None
+        if not self._takes_secrets_for_known():
+            return None
+        unproved = self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
+        return self.without_findings(remaining) or unproved
 
     def _takes_secrets_for_known(self) -> bool:
         plan, axes = self.plan, self.computed.axes

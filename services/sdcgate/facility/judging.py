@@ -272,7 +272,7 @@ class Judge:
         # Differences come first: a refusal for the size of a population would tell its size against them.
         # How many the filter leaves is judged on the version that answers, and on no other.
         return (
-            attempt.without_secrets_taken_for_known()
+            attempt.without_secrets_taken_for_known(remaining)
             or attempt.without_differences(inspector)
             or (None if of_other else attempt.without_hidden_population())
             or attempt.without_findings(remaining)
