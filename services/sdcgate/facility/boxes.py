@@ -1,7 +1,7 @@
 """The cells of a planned table as boxes: what a cell is as a set, whatever table it stands in."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
@@ -10,7 +10,7 @@ import numpy as np
 
 from sdcgate.engine.code_lists import mask_of
 from sdcgate.engine.dataset import Dataset
-from sdcgate.engine.queries import MEASURE_PREFIX, Region
+from sdcgate.engine.queries import MEASURE_PREFIX, Condition, Region
 from sdcgate.engine.table_plan import allowed_masks
 from sdcgate.facility.knowledge import COUNTS, ReleasedTable
 from sdcgate.facility.plan import Plan
@@ -107,6 +107,15 @@ def _preimage(dataset: Dataset, variable: str, mask: int) -> int:
 def compressed(dataset: Dataset, variable: str, mask: int) -> int:
     """A mask over the codes that occur, in their order."""
     return _gathered(mask, dataset.occurring(variable))
+
+
+def codes_left(dataset: Dataset, variable: str, conditions: Iterable[Condition]) -> int:
+    """The finest codes of a variable that conditions leave, as a mask."""
+    left = dataset.full_mask(variable)
+    for one in conditions:
+        if one.variable == variable:
+            left &= dataset.mask(variable, one.level, one.codes)
+    return left
 
 
 def occurring_places(dataset: Dataset, variable: str) -> IntArray:

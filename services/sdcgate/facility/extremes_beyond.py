@@ -10,7 +10,7 @@ import numpy as np
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import CellQuery
-from sdcgate.facility.boxes import compressed
+from sdcgate.facility.boxes import codes_left, compressed
 from sdcgate.facility.disclosed_groups import SensitiveCodes, sensitive_codes
 from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.methods.cells import TOTAL, Axis, BoolArray, FloatArray, shape_of
@@ -65,10 +65,7 @@ def _told(
 
 def _masks(plan: StatisticPlan, groups: tuple[Axis, ...], name: str) -> list[int]:
     """The finest codes of a variable that each of a group's codes stands for, or the filter alone."""
-    dataset, within = plan.dataset, plan.dataset.full_mask(name)
-    for one in plan.population:
-        if one.variable == name:
-            within &= dataset.mask(name, one.level, one.codes)
+    dataset, within = plan.dataset, codes_left(plan.dataset, name, plan.population)
     for axis in groups:
         if axis.variable == name:
             own = [code for code in axis.codes if code != TOTAL]

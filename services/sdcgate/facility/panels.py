@@ -3,7 +3,7 @@
 import numpy as np
 
 from sdcgate.engine.dataset import Dataset
-from sdcgate.facility.boxes import compressed
+from sdcgate.facility.boxes import codes_left, compressed
 from sdcgate.facility.plan import Plan
 from sdcgate.methods.cells import TOTAL, Axis, IntArray
 from sdcgate.methods.tables.panel_links import Panel
@@ -23,10 +23,7 @@ def most_records(plan: Plan, axes: tuple[Axis, ...]) -> IntArray | None:
     dataset, wave = plan.dataset, plan.dataset.descriptor.wave
     if dataset.records_per_unit == 1 or not wave:
         return None
-    within = dataset.full_mask(wave)
-    for condition in plan.filters:
-        if condition.variable == wave:
-            within &= dataset.mask(wave, condition.level, condition.codes)
+    within = codes_left(dataset, wave, plan.filters)
 
     def waves(mask: int) -> int:
         """How many there are, one at least: of nobody it says nothing."""

@@ -7,7 +7,7 @@ of 77 ill and 123 healthy people 46 / 77 is no other difference of shares.
 
 import numpy as np
 
-from sdcgate.facility.boxes import compressed
+from sdcgate.facility.boxes import codes_left, compressed
 from sdcgate.facility.disclosed_groups import sensitive_codes
 from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.facility.statistic_records import Population
@@ -43,10 +43,8 @@ def _harm(plan: StatisticPlan) -> tuple[bool, bool]:
     dataset, having = plan.dataset, plan.having
     if having is None or not dataset.sensitive(having.variable):
         return False, False
-    codes, within = sensitive_codes(dataset)[having.variable], dataset.full_mask(having.variable)
-    for one in plan.population:
-        if one.variable == having.variable:
-            within &= dataset.mask(one.variable, one.level, one.codes)
+    codes = sensitive_codes(dataset)[having.variable]
+    within = codes_left(dataset, having.variable, plan.population)
     first = dataset.mask(having.variable, having.level, having.codes)
     sides = (compressed(dataset, having.variable, mask) for mask in (within & first, within & ~first))
     own, other = (codes.shared(side) for side in sides)
@@ -55,23 +53,17 @@ def _harm(plan: StatisticPlan) -> tuple[bool, bool]:
 
 def _tells(statistic: Statistic, samples: tuple[FloatArray, FloatArray], harm: tuple[bool, bool]) -> bool:
     """Whether a test of two samples tells that all at one end are of one of which it does harm."""
+    from scipy.stats import ks_2samp
+
     first, rest = samples
     if not (first.size and rest.size):
         return False
     if statistic is Statistic.MANN_WHITNEY_TEST:
         return bool(first.max() < rest.min() or rest.max() < first.min())
-    largest = _largest_difference(first, rest)
+    largest = float(ks_2samp(first, rest, method="asymp").statistic)
     beyond = [
         max(float(np.mean(own < other.min())), float(np.mean(own > other.max())))
         for own, other, harms in ((first, rest, harm[0]), (rest, first, harm[1]))
         if harms
     ]
     return any(share >= largest * (1 - CLOSE) for share in beyond)
-
-
-def _largest_difference(first: FloatArray, rest: FloatArray) -> float:
-    """D of Kolmogorov and Smirnov: the largest difference of the shares that have a value at most."""
-    at = np.concatenate([first, rest])
-    below = (np.searchsorted(np.sort(one), at, side="right") / one.size for one in (first, rest))
-    one, other = below
-    return float(np.abs(one - other).max())
