@@ -19,6 +19,8 @@ from sdcgate.methods.tables.witnesses import Tables, Witnesses, agreeing, no_tab
 LEAST_EFFORT, EFFORT_SHARE = 150.0, 0.25
 """Effort, about milliseconds, that is spent on giving back cells in any case, and as a share of what the
 pattern took: they are few and small, and somebody waits."""
+LONGEST = 3.0
+"""That effort is exceeded by a try that it began, until it is so many times as much."""
 FEW = 6
 """Quantities of cells that are settled one by one without a sweep before."""
 
@@ -170,11 +172,11 @@ def given_back(pattern: Pattern, search: Search, enough: float, deadline: Deadli
 
     As many are given back at once as linear algebra does not speak against, and those that turn out to be
     needed are withheld again. These are tried once more, fewer at a time, until each was tried alone or the
-    effort is `enough`.
+    effort is `enough`; a try ends with some more, as of large patterns one took longer than all before it.
     """
-    pattern = pattern.alone()
+    pattern, whole, deadline = pattern.alone(), deadline, deadline.within(LONGEST * (enough - deadline.effort))
     problem, needed, most = pattern.problem, pattern.unsafe, len(pattern.withheld)
-    while deadline.effort < enough and not deadline.over:
+    while whole.effort < enough and not deadline.over:
         beside = np.flatnonzero(pattern.withheld & ~needed)
         dearest = beside[np.argsort(-problem.prices[beside], kind="stable")]
         given = superfluous(problem, pattern.withheld, dearest, most)
