@@ -326,3 +326,58 @@ def test_rules_of_many_ranks_are_judged_of_what_changed_between_versions(tmp_pat
     again = ask(made)
     assert again.decision.version == 2
     assert verdict(again) == "RELEASED"
+
+
+APART = "p_percent: {share: 0.6, consequence: protect}" + CONTRIBUTIONS + "{weighted: true}"
+
+
+def standing_out(**values: float) -> pd.DataFrame:
+    """Plants nearly alike in turnover and weight, but for one in the north."""
+    places = np.arange(4 * 16)
+    frame = pd.DataFrame({"id": places, "region": np.repeat(REGIONS, 16), "turnover": 100 + 7 * places % 30})
+    frame["w"] = 30.0 + places % 5
+    one = frame.index[frame["region"] == "north"][0]
+    return frame.assign(**{name: frame[name].where(frame.index != one, of) for name, of in values.items()})
+
+
+def left_of_the_largest(contributions: pd.Series) -> float:
+    """What is left without the two largest, as a share of the largest."""
+    largest = contributions.sort_values(ascending=False)
+    return float(largest.iloc[2:].sum() / largest.iloc[0])
+
+
+GIANT, HEAVY = standing_out(turnover=6000, w=1.0), standing_out(w=2000.0)
+"""The north is unsafe by plain contributions alone; by weighted ones alone."""
+
+
+@pytest.mark.parametrize(
+    ("frame", "first", "last"),
+    [
+        (GIANT, ["WEIGHTED_SUM:turnover"], ["SUM:turnover"]),
+        (GIANT, ["WEIGHTED_MEAN:turnover"], ["SUM:turnover", "WEIGHTED_SUM:turnover"]),
+        (HEAVY, ["SUM:turnover"], ["WEIGHTED_SUM:turnover"]),
+        (HEAVY, ["MEAN:turnover"], ["SUM:turnover", "WEIGHTED_SUM:turnover"]),
+        (HEAVY, ["WEIGHTED_UNITS", "SUM:turnover"], ["WEIGHTED_SUM:turnover"]),
+    ],
+)
+def test_regions_withheld_together_are_safe_by_the_contributions_that_did_not_leave(
+    tmp_path, frame: pd.DataFrame, first: list[str], last: list[str]
+):
+    made = house(tmp_path, APART, frame, **SAMPLE)
+    assert verdict(made.ask(dataset="plants", rows=["region"], figures=first)) == "RELEASED"
+    answered = made.ask(dataset="plants", rows=["region"], figures=last)
+    assert verdict(answered) == "RELEASED_PROTECTED"
+    assert None not in cells(answered)["_T",]
+    told = frame[frame["region"].isin(withheld(answered))]
+    contributions = told["turnover"] if frame is GIANT else told["turnover"] * told["w"]
+    assert left_of_the_largest(contributions) > 0.6
+
+
+@pytest.mark.parametrize("figure", ["SUM", "WEIGHTED_SUM"])
+def test_a_region_is_not_left_over_by_either_contributions_where_the_other_sums_are_known(tmp_path, figure):
+    frame, other = (GIANT, "WEIGHTED_SUM") if figure == "SUM" else (HEAVY, "SUM")
+    made = house(tmp_path, APART, frame, **SAMPLE)
+    assert verdict(ask(made, f"{other}:turnover")) == "RELEASED"
+    asked = {"dataset": "plants", "figures": [f"{figure}:turnover"]}
+    assert verdict(made.ask(**asked)) == "RELEASED"
+    assert verdict(made.ask(**asked, region=["east", "south", "west"])) != "RELEASED"

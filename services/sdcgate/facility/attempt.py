@@ -43,7 +43,7 @@ from sdcgate.facility.telling import told_figures, told_ratios
 from sdcgate.facility.told_extremes import narrowing, with_narrowed
 from sdcgate.facility.told_together import Together
 from sdcgate.facility.weight_classes import NO_WEIGHT_CLASSES, WeightClasses
-from sdcgate.facility.weights import WEIGHTED_PREFIX, with_weights
+from sdcgate.facility.weights import WEIGHTED_PREFIX, judged_by, sums_not_judged, with_weights
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode
 from sdcgate.methods.tables.assessment import Assessment
@@ -443,7 +443,7 @@ class Attempt:
         tables = [
             (quantity, self.known.of(quantity.quantity).published)
             for quantity in (*self.new, *self.weights.all_tables, *self.implied.tables)
-            if not quantity.quantity.startswith(WEIGHTED_PREFIX)
+            if judged_by(quantity.quantity, inspector.rules.contributions.weighted)
         ]
         found = unsafe_differences(tables, inspector, self.implied.names)
         by_filter = np.any([differences.by_filter for differences in found], axis=0)
@@ -454,12 +454,14 @@ class Attempt:
         """The table as it would leave, and what that tells.
 
         What is withheld now and is known from before, or is withheld as a share only, counts as known. Of
-        totals that were not asked for, and do not follow, nothing is told.
+        totals that were not asked for, and do not follow, nothing is told; nor of sums that were not judged.
         """
         secret, left = found.secret, list[ReleasedTable]()
         figures_told = self._told_figures(found.marked)
         ratios = told_ratios(self.plan, self.computed.axes, self.new, figures_told, found.marked)
         for quantity, told_now, of_both in zip(self.new, figures_told, ratios, strict=True):
+            if quantity.facts.measures and sums_not_judged(self.plan, quantity.quantity):
+                continue
             before = secret & known[quantity.quantity]
             # Of records that follow persons do not, and nothing protects them: they count as perhaps told.
             persons = quantity.quantity == COUNTS and self.plan.dataset.varying is not None

@@ -15,7 +15,7 @@ from sdcgate.facility.disclosed_groups import without
 from sdcgate.facility.disclosed_lines import line_differences, perhaps_told, sizes_of
 from sdcgate.facility.inspector import Inspector
 from sdcgate.facility.knowledge import ReleasedTable
-from sdcgate.facility.weights import WEIGHTED_PREFIX
+from sdcgate.facility.weights import judged_by
 from sdcgate.methods.cells import Axis, BoolArray, State, additive_relations
 from sdcgate.methods.tables.attrition import few_apart
 from sdcgate.methods.tables.boxes import Box
@@ -64,7 +64,7 @@ def unsafe_differences(
     asked = [
         (
             [difference.region for difference in look.differences],
-            [*dict.fromkeys((*(measure.name for measure in look.new.facts.measures), *implied))],
+            [*dict.fromkeys((*_measures(look.new, inspector), *implied))],
         )
         for look in looks
     ]
@@ -93,15 +93,21 @@ def differences_within(
     within = replace(inspector, attrition=frozenset())
     for table in tables:
         shown = table.table.of_state(State.PUBLISHED)
-        if shown.all() or table.quantity.startswith(WEIGHTED_PREFIX):
+        if shown.all() or not judged_by(table.quantity, inspector.rules.contributions.weighted):
             continue
         released = ReleasedCells().grown(table.table, table.boxes, table.facts, shown)
         look = _looked_at(table, released, within, most, _beyond_lines(axes, table, released, shown))
-        measures = [measure.name for measure in table.facts.measures]
-        unsafe = within.unsafe([difference.region for difference in look.differences], measures)
+        regions = [difference.region for difference in look.differences]
+        unsafe = within.unsafe(regions, _measures(table, within))
         noted = _noted(look, unsafe, within, most)
         found |= (noted.by_filter | noted.by_detail) & shown
     return found
+
+
+def _measures(table: ReleasedTable, inspector: Inspector) -> list[str]:
+    """The measures by whose contributions the sums of a quantity are judged; none of counts."""
+    weighted_apart = inspector.rules.contributions.weighted
+    return [judged_by(measure.name, weighted_apart) for measure in table.facts.measures]
 
 
 def _beyond_lines(

@@ -20,7 +20,7 @@ from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import Pattern, ProtectionService, answered_in, nothing_withheld
 from sdcgate.facility.unions import surely_safe
 from sdcgate.facility.watching import Stage, watcher
-from sdcgate.facility.weights import WEIGHTED_PREFIX
+from sdcgate.facility.weights import WEIGHTED_PREFIX, judged_by
 from sdcgate.methods.cells import (
     MISSING,
     Axis,
@@ -240,10 +240,12 @@ def _residuals_to_break(plan: Plan, problem: Problem, withheld: BoolArray, inspe
     chosen = np.zeros_like(withheld)
     unknown = problem.unknown_quantities(withheld)
     measures: list[tuple[int, tuple[MeasureFacts, ...]]] = [(0, ())]
+    weighted_apart = plan.policy.rules.contributions.weighted
+    by_name = {measure.name: measure for measure in problem.facts.measures}
     measures += [
-        (place, (measure,))
-        for place, measure in enumerate(problem.facts.measures, start=2)
-        if not measure.name.startswith(WEIGHTED_PREFIX)
+        (place, (by_name[of],))
+        for place, name in enumerate(by_name, start=2)
+        if (of := judged_by(name, weighted_apart))
     ]
     everything = np.full(len(withheld), State.PUBLISHED, dtype=np.int64)
     table = box_table(plan, problem.axes, problem.facts, everything)

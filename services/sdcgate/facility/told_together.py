@@ -23,7 +23,7 @@ from sdcgate.facility.population_limits import PopulationLimit, limit_tells
 from sdcgate.facility.powers import Bounds
 from sdcgate.facility.protection import seconds_to_prove
 from sdcgate.facility.told_extremes import narrowing
-from sdcgate.facility.weights import WEIGHTED_PREFIX, bounds_of
+from sdcgate.facility.weights import bounds_of, judged_by
 from sdcgate.methods.cells import BoolArray, State
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combined_sums import Decided
@@ -173,9 +173,11 @@ class Together:
 
         `unsafe` are cells that do not keep the rules themselves.
         """
+        weighted_apart = inspector.rules.contributions.weighted
         for table in left:
-            if table.facts.measures and not table.quantity.startswith(WEIGHTED_PREFIX):
-                more = self._without_groups(table, left, inspector, measures=(table.quantity,))
+            measure = judged_by(table.quantity, weighted_apart)
+            if table.facts.measures and measure:
+                more = self._without_groups(table, left, inspector, measures=(measure,))
                 if more.any():
                     return more
         counts = _of(left, left[0].quantity)

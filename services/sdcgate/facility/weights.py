@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from sdcgate.engine.dataset import Dataset
-from sdcgate.facility.plan import FigureAsked, Plan
+from sdcgate.facility.plan import WEIGHTED, FigureAsked, Plan
 from sdcgate.facility.powers import Bounds, summed_in
 from sdcgate.methods.cells import Facts, FloatArray, MeasureFacts
 from sdcgate_proto.sdcgate.types.v1 import table_pb2
@@ -58,6 +58,31 @@ def told_as_plain(plan: Plan) -> tuple[FigureAsked, ...]:
         return plan.figures
     told = PLAIN if lowest >= 1 else {table_pb2.STATISTIC_WEIGHTED_MEAN: table_pb2.STATISTIC_MEAN}
     return tuple(replace(one, statistic=told.get(one.statistic, one.statistic)) for one in plan.figures)
+
+
+def judged_by(quantity: str, weighted_apart: bool) -> str:
+    """The measure by whose contributions the sums of a quantity are judged; none where another's sums are.
+
+    Weighted sums are judged with the plain ones of the same cells, unless a policy asks of them `weighted`
+    contributions: then one may leave, or be known, without the other.
+    """
+    if not quantity.startswith(WEIGHTED_PREFIX):
+        return quantity
+    return quantity.removeprefix(WEIGHTED_PREFIX) if weighted_apart else ""
+
+
+def sums_not_judged(plan: Plan, quantity: str) -> bool:
+    """Whether no contribution to a table's sums of a quantity was judged, as none of its figures tells them.
+
+    Under a policy that takes weighted contributions of weighted figures, and plain ones of others. Such sums
+    must not count as known: they may be unsafe.
+    """
+    rules, (lowest, highest) = plan.policy.rules, plan.dataset.weight_bounds
+    if not rules.contributions.weighted or lowest == highest or quantity == WEIGHTED_PREFIX:
+        return False
+    if not quantity.startswith(WEIGHTED_PREFIX):
+        return plan.only_weighted
+    return not any(figure.statistic in WEIGHTED and figure.measure for figure in plan.figures)
 
 
 def _weighted(measure: MeasureFacts, sums: FloatArray, lowest: float, highest: float) -> MeasureFacts:
