@@ -381,3 +381,20 @@ def test_a_region_is_not_left_over_by_either_contributions_where_the_other_sums_
     asked = {"dataset": "plants", "figures": [f"{figure}:turnover"]}
     assert verdict(made.ask(**asked)) == "RELEASED"
     assert verdict(made.ask(**asked, region=["east", "south", "west"])) != "RELEASED"
+
+
+@pytest.mark.parametrize("figure", ["SUM", "WEIGHTED_SUM"])
+def test_the_last_of_measures_that_add_up_is_judged_by_either_contributions(tmp_path, figure):
+    frame = GIANT.rename(columns={"turnover": "exports"}).assign(
+        home=GIANT.index % 10 + 100, w=HEAVY["w"].clip(upper=34)
+    )
+    frame["turnover"] = frame["exports"] + frame["home"]
+    measures = [{"name": name, "lower_bound": 0} for name in ("turnover", "home", "exports")]
+    rules = APART.replace("0.6", "0.29")
+    north = frame[frame["region"] == "north"]
+    assert left_of_the_largest(north["exports"] * north["w"]) < 0.29 < left_of_the_largest(north["turnover"])
+    made = house(tmp_path, rules, frame, **SAMPLE, measures=measures)
+    assert verdict(ask(made, f"{figure}:turnover")) == "RELEASED"
+    answered = ask(made, f"{figure}:home")
+    assert "north" in withheld(answered)
+    assert len(withheld(answered)) == 2

@@ -15,8 +15,9 @@ from sdcgate.engine.queries import Computed
 from sdcgate.facility.boxes import as_if_published
 from sdcgate.facility.findings import unsafe_cells
 from sdcgate.facility.inspector import Inspector
-from sdcgate.facility.knowledge import Knowledge, ReleasedTable
+from sdcgate.facility.knowledge import COUNTS, Knowledge, ReleasedTable
 from sdcgate.facility.plan import Plan
+from sdcgate.facility.weights import WEIGHTED_PREFIX, judged_by, with_weights
 from sdcgate.methods.cells import BoolArray, FloatArray, MeasureFacts
 from sdcgate.methods.rules import Finding
 from sdcgate.methods.tables.problem import Problem
@@ -32,7 +33,11 @@ def partners(dataset: Dataset, measures: Sequence[str]) -> tuple[str, ...]:
 def implied(dataset: Dataset, measures: Sequence[str], known: Knowledge) -> tuple[str, ...]:
     """Those of which a table tells the sums: all that they add up with is asked for or has left."""
     asked = set(measures)
-    left = {name for name in partners(dataset, measures) if not known.of(name).empty}
+    left = {
+        name
+        for name in partners(dataset, measures)
+        if not (known.of(name).empty and known.of(WEIGHTED_PREFIX + name).empty)
+    }
     return tuple(
         name
         for name in partners(dataset, measures)
@@ -58,9 +63,11 @@ def known_by_others(
         SpanBudgetExceeded: it takes too much work to tell; or what `pulse` raises meanwhile.
     """
     found = np.zeros(len(new.boxes), dtype=np.bool_)
+    measure = new.quantity.removeprefix(WEIGHTED_PREFIX)
+    prefix = WEIGHTED_PREFIX if measure != new.quantity else ""
     for group in dataset.additive:
-        others = [known.of(name) for name in group if name not in (new.quantity, *besides)]
-        if new.quantity in group and not any(other.empty for other in others):
+        others = [known.of(prefix + name) for name in group if name not in (measure, *besides)]
+        if measure in group and not any(other.empty for other in others):
             cells = [other.published.among(new.boxes) | other.derivable(new, pulse) for other in others]
             found |= np.all(cells, axis=0) if cells else True
     return found
@@ -77,7 +84,10 @@ class Implied:
     tables: tuple[ReleasedTable, ...] = field(default=(), repr=False)
     """What the table would be if it showed them, as though all of it left."""
     amounts: FloatArray | None = field(default=None, repr=False)
-    """The largest absolute sum in each cell of any of them that follows from the table's own; else 0."""
+    """The largest absolute sum in each cell of any of them that follows from the table's own; else 0.
+
+    Shape (2, cells): without weights and with them.
+    """
 
     def widened(self, problem: Problem, plan: Plan) -> Problem:
         """A problem in which sums of the cells are as uncertain as those implied must be.
@@ -86,9 +96,12 @@ class Implied:
         """
         if self.unsafe is None or self.amounts is None:
             return problem
-        level = np.where(self.unsafe, plan.policy.sum_width * self.amounts, 0.0)
-        asked = np.array([one.name in plan.measures for one in problem.facts.measures], dtype=np.bool_)
-        nothing = np.zeros((len(asked), len(level)))
+        levels = np.where(self.unsafe, plan.policy.sum_width * self.amounts, 0.0)
+        names = [judged_by(one.name, _weighted_apart(plan)) for one in problem.facts.measures]
+        asked = np.array([name in plan.measures for name in names], dtype=np.bool_)
+        weighted = [one.name.startswith(WEIGHTED_PREFIX) for one in problem.facts.measures]
+        level = levels[np.array(weighted, dtype=np.int64)]
+        nothing = np.zeros_like(level)
         upper = nothing if problem.upper_levels is None else problem.upper_levels
         lower = nothing if problem.lower_levels is None else problem.lower_levels
         wanted = np.where(asked[:, None], np.maximum(upper, level), upper)
@@ -122,12 +135,20 @@ def judge_implied(
         return NOTHING_IMPLIED
     facts = replace(computed.facts, measures=tuple(beside(names)))
     findings = tuple(one for one in inspector.judge(facts) if one.measure in names)
-    unsafe, amounts = unsafe_cells(findings, len(facts)), np.zeros(len(facts))
-    shown = as_if_published(plan, computed.axes, facts)
+    unsafe, amounts = unsafe_cells(findings, len(facts)), np.zeros((2, len(facts)))
+    apart = _weighted_apart(plan)
+    shown = as_if_published(plan, computed.axes, with_weights(plan, facts) if apart else facts)
+    shown = [table for table in shown if table.quantity == COUNTS or judged_by(table.quantity, apart)]
     for table in shown:
         for measure in table.facts.measures:
             unsafe |= known.of(measure.name).withheld_before(table)
             follows = known_by_others(plan.dataset, table, known, inspector.pulse, plan.measures)
-            amounts = np.maximum(amounts, np.where(follows, np.abs(measure.sums), 0.0))
-    tables = tuple(table for table in shown if table.quantity in names)
+            of = int(table.quantity.startswith(WEIGHTED_PREFIX))
+            amounts[of] = np.maximum(amounts[of], np.where(follows, np.abs(measure.sums), 0.0))
+    tables = tuple(table for table in shown if judged_by(table.quantity, apart) in names)
     return Implied(names, unsafe, findings, tables, amounts)
+
+
+def _weighted_apart(plan: Plan) -> bool:
+    """Whether sums with weights leave, or are known, without plain ones; see `judged_by`."""
+    return plan.policy.rules.contributions.weighted
