@@ -118,3 +118,43 @@ def test_parts_of_a_population_have_percentiles_of_their_own(house) -> None:
     assert verdict(halves) in ("RELEASED", "RELEASED_PROTECTED")
     assert not reasons(halves) or "DIFFERENCING" not in reasons(halves)
     assert percentile(halves, "P50").keys() >= {0}
+
+
+POOR = "a"
+"""A region of 120 people, 61 of whom have no income, as 139 of the 280 elsewhere, who earn more."""
+
+
+def earners(seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    poor, others = np.sort(rng.integers(900, 2500, 59)), rng.integers(2600, 9000, 141)
+    income = np.concatenate([np.zeros(61), poor, np.zeros(139), others]).astype(int)
+    frame = pd.DataFrame({"region": np.repeat(["a", "b"], [120, 280]), "income": income})
+    frame = frame.assign(earns=(income > 0).astype(int)).sample(frac=1, random_state=seed)
+    return frame.reset_index(drop=True).reset_index(names="id")
+
+
+@pytest.mark.parametrize("filters", [[{}, {"region": POOR}], [{"region": POOR}, {}]])
+def test_who_of_those_without_income_is_in_a_window_hides_nobody_beside_them(tmp_path, filters) -> None:
+    """Windows of five without income and five with, and of six and four: ten times the difference is one's.
+
+    Which of those without are in a window is by chance; here few of them are in both.
+    """
+    frame = earners(0)
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    made = build(tmp_path, policy="five-safes")
+    income = {"name": "income", "lower_bound": 0, "upper_bound": 10000}
+    made.engine.register(people_descriptor({"region": "ab", "earns": "01"}, [income], unit={"column": "id"}))
+    try:
+        counts = made.ask(dataset="people", rows=["region"], columns=["earns"])
+        first, then = (percentile(ask(made, **where), "P50") for where in filters)
+    finally:
+        made.facility.close()
+
+    everybody, poor = (
+        np.sort(some.to_numpy()) for some in (frame["income"], frame["income"][frame["region"] == POOR])
+    )
+    medians = [window(values).mean() for values in (everybody, poor)]
+    assert 10 * (medians[0] - medians[1]) == pytest.approx(np.unique(poor)[5])
+    assert verdict(counts) == "RELEASED"
+    assert first
+    assert not then

@@ -9,7 +9,7 @@ overlap is found in the records.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 
@@ -23,8 +23,8 @@ from sdcgate.facility.region_records import (
     variables_of_boxes,
     without_measures,
 )
-from sdcgate.methods.cells import FloatArray, IntArray
-from sdcgate.methods.outputs.window_spans import told_of_few
+from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
+from sdcgate.methods.outputs.window_spans import Alike, told_of_few
 from sdcgate.methods.tables.boxes import NOBODY, Box, intersection
 
 MOST_TOGETHER = 800
@@ -151,7 +151,11 @@ class WindowAudit:
         # kind is looked at by itself, and those of units as though they were of records, too.
         every = range(len(together))
         means = [place for place in every if not together[place].is_sum]
-        for places, as_sums in ((means, False), (every, True)) if several else ((every, False),):
+        # Who of those with one value is in a window and who is not makes no difference to what it tells: two
+        # of ten zeros differ by nobody, whoever these are. So that is looked at as well.
+        tied = self._tied(together, records)
+        looks = [(means, False), (every, True)] if several else [(every, False)]
+        for (places, as_sums), alike in product(looks, (None, tied) if tied is not None else (None,)):
             found = told_of_few(
                 [self._members(together[place]) for place in places],
                 records.unit,
@@ -161,10 +165,46 @@ class WindowAudit:
                 [as_sums] * len(places),
                 sum(place < len(met) for place in places),
                 [records.weights if together[place].weighted else None for place in places],
+                alike,
             )
             for one in found:
                 those = (places[place] - len(met) for place in sorted(one.windows))
                 yield [place for place in those if place >= 0], one.looked_at
+
+    def _tied(self, windows: Sequence[ReleasedWindow], records: Records) -> Alike | None:
+        """The values of which windows take other records each; None where there are none.
+
+        Many have a value where enough do in the populations of the windows.
+        """
+        values, members = records.measures[self.measure], [self._members(one) for one in windows]
+        ends = np.unique([values[places[[0, -1]]] for places in members if len(places)])
+        taken: dict[float, set[bytes]] = {}
+        for places in members:
+            firsts, lasts = (np.searchsorted(values[places], ends, side) for side in ("left", "right"))
+            for at in np.flatnonzero(lasts > firsts).tolist():
+                who = places[firsts[at] : lasts[at]].tobytes()
+                taken.setdefault(float(ends[at]), set()).add(who)
+        tied = np.array([value for value, some in taken.items() if len(some) > 1])
+        if not len(tied):
+            return None
+        tied.sort()
+        kinds = np.minimum(np.searchsorted(tied, values), len(tied) - 1)
+        kinds[tied[kinds] != values] = -1
+        having = np.flatnonzero(kinds >= 0)
+        within = [self._reader.within(records, box, having) for box in {one.box for one in windows}]
+        having = having[np.logical_or.reduce(within)]
+        return Alike(kinds, self._enough(kinds[having], having, len(tied), records))
+
+    def _enough(self, kinds: IntArray, places: IntArray, number: int, records: Records) -> BoolArray:
+        """Of which of a number of kinds some records are of so many that they are not few."""
+        own = records.unit[places]
+        pairs = np.unique(kinds * (int(own.max(initial=0)) + 1) + own)
+        units = np.bincount(pairs // (int(own.max(initial=0)) + 1), minlength=number)
+        enough: BoolArray = units >= self.minimum.units
+        if self.minimum.households and records.households is not None:
+            homes = records.households.part(places).at_places(kinds, number)
+            enough &= homes >= self.minimum.households
+        return enough
 
     def _several(self, window: ReleasedWindow, records: Records) -> bool:
         """Whether some unit has several records in a window."""

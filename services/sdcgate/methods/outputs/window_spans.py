@@ -40,6 +40,16 @@ class ToldOfFew:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Alike:
+    """Records of one value: which of them are in a window makes no difference to its sum, only how many."""
+
+    kinds: IntArray = field(repr=False)
+    """The value's place of each record, -1 where it has one of its own; shape (records,)."""
+    many: BoolArray = field(repr=False)
+    """Whether so many have the value, in windows or not, that they are not few; shape (values,)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Members:
     """Who has records in runs, and how many must be told of."""
 
@@ -87,6 +97,7 @@ def told_of_few(
     sums: Sequence[bool] | None = None,
     earlier: int = 0,
     weights: Sequence[FloatArray | None] | None = None,
+    alike: Alike | None = None,
 ) -> tuple[ToldOfFew, ...]:
     """Combinations of windows' means that are sums over one to `minimum` - 1 units, or few households.
 
@@ -102,6 +113,7 @@ def told_of_few(
         sums: which windows are sums over their records in place of means; none unless given.
         earlier: how many of the windows, the first ones, have left: what these tell by themselves is known.
         weights: by which the values of a sum are weighted, of all records; None of one that is not.
+        alike: records of the same values, of which those of one window cancel others of another.
 
     Returns:
         Such combinations: one at least if there is any. A window that follows from those before it is in
@@ -111,6 +123,9 @@ def told_of_few(
     parts, run, records = _runs(
         windows, units, are_sums, [None] * len(windows) if weights is None else weights
     )
+    many = np.zeros(len(parts), dtype=np.bool_)
+    if alike is not None:
+        parts, run, many = _added_up(parts, run, alike.kinds[records], alike.many)
     kept = independent_columns(parts)
     parts, since = parts[:, kept], int(np.searchsorted(kept, earlier))
     if since == len(kept):
@@ -120,6 +135,7 @@ def told_of_few(
     who, lives = units[records], living.holders[records]
     few = _held(run, who, np.ones(int(who.max(initial=-1)) + 1), len(parts)) < minimum
     few |= _held(run, lives, living.shares, len(parts)) < fewest_homes * (1 - CLOSE)
+    few &= ~many
     basis = vanishing(parts[~few])
     if not basis.shape[1]:
         return ()
@@ -217,6 +233,25 @@ def _runs(
     for number, column in uneven.items():
         parts[:, number] = column[first]
     return parts, run, records
+
+
+def _added_up(
+    parts: FloatArray, run: IntArray, kinds: IntArray, many: BoolArray
+) -> tuple[FloatArray, IntArray, BoolArray]:
+    """Runs of which those of one value are a single one, with the weights of all its records together.
+
+    With the run of each record, and which runs are of a value that many have.
+    """
+    shared = kinds >= 0
+    apart, own = np.unique(run[~shared], return_inverse=True)
+    there, value = np.unique(kinds[shared], return_inverse=True)
+    counts = csr_array((np.ones(len(value)), (value, run[shared])), shape=(len(there), len(parts)))
+    together = counts @ parts
+    together /= np.maximum(np.abs(together).max(axis=1, initial=0.0, keepdims=True), 1.0)
+    found = np.empty_like(run)
+    found[~shared], found[shared] = own, len(apart) + value
+    enough = np.concatenate([np.zeros(len(apart), dtype=np.bool_), many[there]])
+    return np.concatenate([parts[apart], together]), found, enough
 
 
 def _of_mean(units: IntArray) -> FloatArray:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdcgate.methods.cells import IntArray
-from sdcgate.methods.outputs.window_spans import ToldOfFew, told_of_few
+from sdcgate.methods.outputs.window_spans import Alike, ToldOfFew, told_of_few
 
 ONE_RECORD_EACH = np.arange(100)
 
@@ -54,6 +54,16 @@ def test_units_are_counted_and_not_records() -> None:
 
     assert told_of_few(overlapping, units, 11)
     assert told_of_few(windows(range(5)), units, 2)
+
+
+def test_records_of_one_value_cancel_whoever_they_are() -> None:
+    """Five and six of twenty zeros, and five and four of others: what is left of both is five people's."""
+    some = windows([*range(5), *range(20, 25)], [*range(10, 16), *range(20, 24)])
+    kinds = np.where(ONE_RECORD_EACH < 20, 0, -1)
+
+    assert not told_of_few(some, ONE_RECORD_EACH, 10)
+    assert told_of_few(some, ONE_RECORD_EACH, 10, alike=Alike(kinds, np.array([True])))
+    assert not told_of_few(some, ONE_RECORD_EACH, 5, alike=Alike(kinds, np.array([True])))
 
 
 def test_too_many_windows_that_overlap_are_taken_to_tell() -> None:
