@@ -178,7 +178,7 @@ class _Group:
         share = (self.held[first] + self.held[last]) / 2
         low, high = float(self.values[first]), float(self.values[last - 1])
         skipped = first - int(np.searchsorted(self.values, low))
-        told = float(means.mean()), window, side, unknown_share(means, self.coalition), float(share)
+        told = float(means.mean()), window, side, self._closeness(first, last, means), float(share)
         return *told, low, high, skipped, last - first, first, *homes
 
     def _window(self, centre: float) -> tuple[int, int]:
@@ -217,6 +217,27 @@ class _Group:
 
     def _distinct(self, first: int, last: int) -> int:
         return last - first if self.one_record_each else len(np.unique(self.units[first:last]))
+
+    def _closeness(self, first: int, last: int, means: FloatArray) -> float:
+        """What a window's sum leaves unknown of its largest value, as `unknown_share` says.
+
+        Also to whoever knows how many of the window have a value that as many of the group have as fill a
+        window, the minimum wage say: the sum of the others is what is left.
+        """
+        own, others = unknown_share(means, self.coalition), means
+        for value in {float(self.values[first]), float(self.values[last - 1])}:
+            if self._having(value) >= self.rule.window:
+                others = others[others != value]
+        if not len(others) or len(others) == len(means):
+            return own
+        if others.min() == others.max() and self._having(float(others[0])) > 1:
+            return own
+        return min(own, unknown_share(others, self.coalition))
+
+    def _having(self, value: float) -> int:
+        """Units of the group with a record of this value."""
+        first, last = (int(np.searchsorted(self.values, value, side)) for side in ("left", "right"))
+        return self._distinct(first, last)
 
     def _unit_means(self, first: int, last: int) -> FloatArray:
         values = self.values[first:last]

@@ -223,3 +223,20 @@ def test_a_box_plot_has_percentiles_for_whiskers_and_no_outliers():
     assert box.whisker_points == ((0.05, 0.95),)
     assert box.upper[0] < 1000
     assert box.lower[0] < box.first_quartiles[0] < box.medians[0] < box.third_quartiles[0] < box.upper[0]
+
+
+@pytest.mark.parametrize(("alone", "safe"), [(1, False), (3, False), (4, True), (5, True)])
+def test_who_knows_how_many_of_a_window_have_what_most_have_does_not_know_the_last(alone, safe):
+    """64 of 120 have the minimum wage, nine of the median's window: who has more is all of the rest."""
+    least = 65 - alone
+    wages = np.append(np.full(least, 1000.0), 1150.0 + 13 * np.arange(120 - least))
+    sample = Sample(wages, np.zeros(120, dtype=np.int64), np.arange(120), 1)
+    median = percentiles(sample, RULE, coalition=2).bounds((0.5,))[0].closeness[0]
+
+    assert (median >= 0.1) == safe
+
+
+def test_two_values_that_many_have_each_are_nobodys():
+    wages = np.repeat([1000.0, 1200.0], [64, 56])
+    assert released(found(wages))[0.5] == 1020.0
+    assert found(wages).bounds((0.5,))[0].closeness[0] > 1
