@@ -4,8 +4,8 @@ The linear span finds what can be computed exactly; this finds what can be bound
 negative and by published zeros, within as many variables as time allows.
 """
 
-from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import or_
 
@@ -22,7 +22,7 @@ from sdcgate.methods.tables.joint_boxes import Variables, variables_of
 from sdcgate.methods.tables.joint_domain import joint_domain
 from sdcgate.methods.tables.joint_layers import most_records_told, told_by_layers
 from sdcgate.methods.tables.joint_panel import MOST_TOGETHER, Together, together
-from sdcgate.methods.tables.joint_scopes import scopes
+from sdcgate.methods.tables.joint_scopes import Scope, scopes
 from sdcgate.methods.tables.panel_links import Panel, without_link
 
 
@@ -133,8 +133,7 @@ class _Audit:
             fresh = fresh | {one.told_by for one in more if without_link(one.told_by) in news}
         look = self._look(fresh, hidden, only, held)
         found = scopes(boxes, domain, leaving.full, _group(leaving.tables), fresh, units)
-        required = (self.width, units, only is None)
-        blamed = [rows for scope in found for rows in look.noted(scope, leaving.notes, required)]
+        blamed = [rows for scope in found for rows in self._noted(look, scope, leaving, units)]
         return self._covering(leaving, blamed), look.doubted(hidden)
 
     def together(self, leaving: Leaving, only: Set[Box] | None) -> Found:
@@ -160,10 +159,17 @@ class _Audit:
             lambda _: both.held(self.extent.truth.layered),
         )
         # Which kinds there are depends on what is known: of others the same number says something else.
-        required = (self.width, both.layers, only is None)
-        found = look.noted(both.scope, leaving.notes, required)
+        found = self._noted(look, both.scope, leaving, both.layers)
         blamed = [{both.plain(box) for box in boxes} for boxes in found]
         return self._covering(leaving, blamed), {both.plain(box) for box in look.doubted(look.hidden)}
+
+    def _noted(self, look: Look, scope: Scope, leaving: Leaving, what: Hashable) -> list[set[Box]]:
+        """What a look blames; by what was for sure it asks for nothing that is wide beside more knowledge."""
+        required, before = (self.width, what, look.only is None), (self.width, what, True)
+        seen = self.wide.get((before, scope.extent))
+        if look.only is not None and seen is not None:
+            look = replace(look, only=look.only - seen.wide)
+        return look.noted(scope, leaving.notes, required)
 
     def _look(
         self,

@@ -174,9 +174,10 @@ def given_back(pattern: Pattern, search: Search, enough: float, deadline: Deadli
     needed are withheld again. These are tried once more, fewer at a time, until each was tried alone or the
     effort is `enough`; a try ends with some more, as of large patterns one took longer than all before it.
     """
-    pattern, whole, deadline = pattern.alone(), deadline, deadline.within(LONGEST * (enough - deadline.effort))
+    pattern, left = pattern.alone(), enough - deadline.effort
+    deadline = deadline.within(LONGEST * left)
     problem, needed, most = pattern.problem, pattern.unsafe, len(pattern.withheld)
-    while whole.effort < enough and not deadline.over:
+    while deadline.effort < left and not deadline.over:
         beside = np.flatnonzero(pattern.withheld & ~needed)
         dearest = beside[np.argsort(-problem.prices[beside], kind="stable")]
         given = superfluous(problem, pattern.withheld, dearest, most)

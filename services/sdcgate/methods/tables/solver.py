@@ -64,7 +64,7 @@ class Deadline:
 
     def within(self, effort: float) -> "Deadline":
         """The same moment, but for no more than so much effort; what is spent and missed counts here too."""
-        part = Deadline(0.0, most=effort)
+        part = Deadline(0.0, most=min(effort, self.most - self.effort))
         part._end, part._whole = self._end, self
         return part
 
