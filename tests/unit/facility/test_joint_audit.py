@@ -193,6 +193,56 @@ def test_what_is_taken_for_known_is_in_no_doubt_where_all_was_told_for_sure():
     assert knowing(west.perhaps(), taken).sure is not None
 
 
+def asked_of(monkeypatch):
+    """How many boxes each program of `joint_bounds` is asked of, as they come."""
+    asked, joint_bounds = [], joint_look.joint_bounds
+
+    def looked(system, width, floor, deadline, question, parted):
+        asked.append(int(question.asked.sum()))
+        return joint_bounds(system, width, floor, deadline, question, parted)
+
+    monkeypatch.setattr(joint_look, "joint_bounds", looked)
+    return asked
+
+
+def test_what_is_wide_beside_all_that_is_taken_for_known_is_not_asked_for_in_doubt(monkeypatch):
+    asked = asked_of(monkeypatch)
+    withheld = replace(released(BY_REGION, withheld=(2, 3), sex=WOMEN), told=Told(doubted=(2, 3)))
+    known = knowing(released({"region": (WEST,)}).perhaps(), withheld)
+    assert told(known, released(FEW), width=Width(least=6, floor=0)) == []
+    assert asked == [2]
+    # They can be six apart, and no more.
+    assert told(known, released(FEW), width=CLOSE) == [0]
+    assert sum(asked[1:]) > 2
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    st.sets(st.integers(0, 4), min_size=2, max_size=4),
+    st.sets(st.integers(0, 19), max_size=6),
+    st.sets(st.integers(0, 4), max_size=3),
+    st.sampled_from([WOMEN, MEN, WOMEN | MEN]),
+    st.integers(2, 20),
+    st.integers(0, 1),
+)
+def test_what_is_not_asked_for_in_doubt_would_have_changed_nothing(before, now, hidden, sex, least, floor):
+    doubt, hidden = Told(doubted=tuple(sorted(before))), tuple(sorted(hidden))
+    left = replace(released(BY_REGION, withheld=doubt.doubted, sex=sex), told=doubt)
+    perhaps = released(BY_BOTH, withheld=tuple(sorted(now))).perhaps()
+    new, width = released(BY_REGION, withheld=hidden), Width(least, floor)
+
+    def verdict():
+        try:
+            return told(knowing(perhaps, left), new, width=width)
+        except JointlyUnproved:
+            return None
+
+    found = verdict()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(joint_audit, "replace", lambda look, **_: look)
+        assert verdict() == found
+
+
 def test_a_table_that_withholds_more_than_in_its_turn_before_is_asked_only_of_what_was_open(monkeypatch):
     known = knowing(released(BY_REGION, withheld=(2, 3), sex=WOMEN))
     asked = []

@@ -8,6 +8,7 @@ import pytest
 from looked_at_clock import seconds_a_look
 from made_tables import counts, flags, rand_problem
 from peers_tables import INNER
+from sdcgate.methods.tables import proved_pattern
 from sdcgate.methods.tables.cheaper import cheaper, ordinary_effort
 from sdcgate.methods.tables.exact_suppression import protect_exactly
 from sdcgate.methods.tables.problem import Proof
@@ -124,3 +125,29 @@ def test_a_part_of_a_deadline_ends_by_effort_and_misses_nothing():
     assert (whole.effort, part.missed, whole.missed) == (10.0, False, False)
     inner.miss()
     assert whole.missed
+
+
+@pytest.mark.parametrize(("seed", "shape"), [(4, (8, 8, 8)), (5, (20, 20))], ids=["8x8x8", "20x20"])
+def test_a_try_to_give_back_cells_ends_once_it_takes_far_more_than_is_allowed(seed, shape, monkeypatch):
+    given_back, spent = proved_pattern.given_back, []
+
+    def counted(pattern, search, enough, deadline):
+        before = deadline.effort
+        found = given_back(pattern, search, before + 5.0, deadline)
+        spent.append(deadline.effort - before)
+        return found
+
+    monkeypatch.setattr(proved_pattern, "given_back", counted)
+    of, unsafe = made(seed, shape, 10)
+    asked(of, unsafe, 0)
+    # The last program begins before the end. Without one tries took 105 and 49.
+    assert 5.0 < max(spent) < 5.0 * proved_pattern.LONGEST + 5.0
+
+
+def test_a_part_of_an_effort_is_no_more_than_what_is_left_of_the_whole():
+    whole = Deadline(60.0).within(100.0)
+    whole.spend(70.0)
+    part = whole.within(50.0)
+    part.spend(31.0)
+    assert part.over
+    assert whole.over
