@@ -158,3 +158,18 @@ def test_who_of_those_without_income_is_in_a_window_hides_nobody_beside_them(tmp
     assert verdict(counts) == "RELEASED"
     assert first
     assert not then
+
+
+def test_shares_of_those_without_income_leave_beside_percentiles(tmp_path) -> None:
+    """They are 0 whoever these are: nobody's sum, which is kept back for no other."""
+    earners(0).to_csv(tmp_path / "people.csv", index=False)
+    made = build(tmp_path, policy="five-safes")
+    income = {"name": "income", "lower_bound": 0, "upper_bound": 10000}
+    made.engine.register(people_descriptor({"region": "ab", "earns": "01"}, [income], unit={"column": "id"}))
+    try:
+        percentiles = [verdict(ask(made, groups=groups)) for groups in ((), ("region",))]
+        curve = ask(made, "LORENZ_CURVE")
+    finally:
+        made.facility.close()
+    assert percentiles == ["RELEASED", "RELEASED_PROTECTED"]
+    assert [percentile(curve, f"P{point}") for point in (5, 10, 20, 25, 30, 40)] == [{0: 0.0}] * 6

@@ -9,7 +9,7 @@ overlap is found in the records.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 
@@ -40,6 +40,18 @@ class WindowMinimum:
     units: int
     households: float = 0.0
     """0 where none are asked."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Look:
+    """A way in which windows are looked at together."""
+
+    means_only: bool
+    """Sums are left out."""
+    as_sums: bool
+    """All are taken for sums over records."""
+    alike: Alike | None = field(repr=False)
+    """Records of the same values, which are taken as one."""
 
 
 @dataclass(slots=True, eq=False)
@@ -118,58 +130,75 @@ class WindowAudit:
         windows = [one for one in wanted if not one.of_population]
         met = self._met(self.left, windows)
         windows = [] if met is None else windows[: max(MOST_TOGETHER - len(met), 0)]
-        turn = 0
-        while windows and self._records is not None:
+        looks, turn = self._looks([*(met or []), *windows], self._records), 0
+        while windows and looks and self._records is not None:
             self.pulse()
             turn += 1
-            too_many = set[ReleasedWindow]()
+            too_many, told = set[ReleasedWindow](), list[tuple[list[int], bool]]()
+            for look in list(looks):
+                found = [*self._told(met or [], windows, self._records, look)]
+                told += found
+                if not found:
+                    # Fewer windows tell no more.
+                    looks.remove(look)
             # Of each combination the least wanted one is kept back, if none of it is; of windows whose
             # combinations are too many to look at, first half of them, then all: a turn takes seconds.
-            for together, looked_at in sorted(self._told(met or [], windows, self._records), key=_last):
+            for together, looked_at in sorted(told, key=_last):
                 if not too_many.intersection(windows[place] for place in together):
                     fewest = 1 if looked_at else 1 + len(together) * turn // TURNS
                     too_many.update(windows[place] for place in together[-fewest:])
-            if not too_many:
-                break
             windows = [one for one in windows if one not in too_many]
         kept = set(windows)
         return [one for one in wanted if one.of_population or one in kept]
 
+    def _looks(self, windows: Sequence[ReleasedWindow], records: Records | None) -> list[_Look]:
+        """The ways in which windows are looked at together; none where there is nothing to compare.
+
+        Which windows are of units and which of records matters only where a unit has several: then each kind
+        is looked at by itself, and those of units as though they were of records, too. Who of those with one
+        value is in a window and who is not makes no difference to what it tells: two of ten zeros differ by
+        nobody, whoever these are. So that is looked at as well.
+        """
+        if len(windows) < 2 or records is None:
+            return []
+        several, tied = any(self._several(one, records) for one in windows), self._tied(windows, records)
+        ways = ((True, False), (False, True)) if several else ((False, False),)
+        return [_Look(*way, alike) for way in ways for alike in ((None, tied) if tied else (None,))]
+
     def _told(
-        self, met: Sequence[ReleasedWindow], windows: Sequence[ReleasedWindow], records: Records
+        self, met: Sequence[ReleasedWindow], windows: Sequence[ReleasedWindow], records: Records, look: _Look
     ) -> Iterator[tuple[list[int], bool]]:
         """Combinations that tell of few: the places of their windows, in their order, without those met.
 
         And whether they were looked at.
         """
         together = [*met, *windows]
-        if len(together) < 2:
-            return
         homes = records.households if self.minimum.households else None
-        several = any(self._several(one, records) for one in together)
-        # Which windows are of units and which of records matters only where a unit has several: then each
-        # kind is looked at by itself, and those of units as though they were of records, too.
-        every = range(len(together))
-        means = [place for place in every if not together[place].is_sum]
-        # Who of those with one value is in a window and who is not makes no difference to what it tells: two
-        # of ten zeros differ by nobody, whoever these are. So that is looked at as well.
-        tied = self._tied(together, records)
-        looks = [(means, False), (every, True)] if several else [(every, False)]
-        for (places, as_sums), alike in product(looks, (None, tied) if tied is not None else (None,)):
-            found = told_of_few(
-                [self._members(together[place]) for place in places],
-                records.unit,
-                self.minimum.units,
-                homes,
-                self.minimum.households,
-                [as_sums] * len(places),
-                sum(place < len(met) for place in places),
-                [records.weights if together[place].weighted else None for place in places],
-                alike,
-            )
-            for one in found:
-                those = (places[place] - len(met) for place in sorted(one.windows))
-                yield [place for place in those if place >= 0], one.looked_at
+        places = [place for place, one in enumerate(together) if not self._left_out(one, records, look)]
+        found = told_of_few(
+            [self._members(together[place]) for place in places],
+            records.unit,
+            self.minimum.units,
+            homes,
+            self.minimum.households,
+            [look.as_sums] * len(places),
+            sum(place < len(met) for place in places),
+            [records.weights if together[place].weighted else None for place in places],
+            look.alike,
+        )
+        for one in found:
+            those = (places[place] - len(met) for place in sorted(one.windows))
+            yield [place for place in those if place >= 0], one.looked_at
+
+    def _left_out(self, window: ReleasedWindow, records: Records, look: _Look) -> bool:
+        """Whether a look is not at a window: one in which all have the same value is nobody's sum."""
+        if look.means_only and window.is_sum:
+            return True
+        members = self._members(window)
+        if look.alike is None or not len(members):
+            return False
+        values = records.measures[self.measure]
+        return bool(values[members[0]] == values[members[-1]])
 
     def _tied(self, windows: Sequence[ReleasedWindow], records: Records) -> Alike | None:
         """The values of which windows take other records each; None where there are none.

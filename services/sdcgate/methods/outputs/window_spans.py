@@ -6,7 +6,7 @@ percentile's window is a mean of units, each of which counts once; a step of a s
 below a point of a Lorenz curve, a sum over records.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -116,8 +116,8 @@ def told_of_few(
         alike: records of the same values, of which those of one window cancel others of another.
 
     Returns:
-        Such combinations: one at least if there is any. A window that follows from those before it is in
-        none.
+        Such combinations: one at least if there is any. A window that follows from those before it is only
+        in those in which it takes the place of another one.
     """
     are_sums = [False] * len(windows) if sums is None else sums
     parts, run, records = _runs(
@@ -126,7 +126,7 @@ def told_of_few(
     many = np.zeros(len(parts), dtype=np.bool_)
     if alike is not None:
         parts, run, many = _added_up(parts, run, alike.kinds[records], alike.many)
-    kept = independent_columns(parts)
+    kept, everything = independent_columns(parts), parts
     parts, since = parts[:, kept], int(np.searchsorted(kept, earlier))
     if since == len(kept):
         return ()
@@ -154,9 +154,32 @@ def told_of_few(
     for rows, columns in components(left):
         if _taking_part(taken[since:, columns]).any():
             some, looked_at = _few_told(left[np.ix_(rows, columns)], members.of(rows), taken[:, columns])
-            for own in some[some[:, since:].any(axis=1)]:
-                told[ToldOfFew(frozenset(kept[own].tolist()), looked_at)] = None
+            some = some[_taking_part(some[:, since:]).any(axis=1)]
+            told |= {ToldOfFew(frozenset(kept[_taking_part(own)].tolist()), looked_at): None for own in some}
+            if looked_at and len(some):
+                told |= dict.fromkeys(_in_place_of_the_last(some, everything, kept))
     return tuple(told)
+
+
+def _in_place_of_the_last(told: FloatArray, parts: FloatArray, kept: IntArray) -> Iterator[ToldOfFew]:
+    """Combinations in which a window that follows from others takes the place of the last one.
+
+    They tell the same once that one does not leave, and would be found one after the other.
+
+    Args:
+        told: what combinations take of the windows kept, shape (combinations, windows kept).
+        parts: all windows, shape (runs, windows).
+        kept: places of those that do not follow from ones before them.
+    """
+    others = np.setdiff1d(np.arange(parts.shape[1]), kept)
+    follows = np.linalg.lstsq(parts[:, kept], parts[:, others])[0]
+    for own in told:
+        last = int(np.flatnonzero(_taking_part(own)).max())
+        for place in np.flatnonzero(_taking_part(follows[last])).tolist():
+            instead = own - own[last] / follows[last, place] * follows[:, place]
+            instead[last] = 0.0
+            windows = kept[_taking_part(instead)].tolist()
+            yield ToldOfFew(frozenset((*windows, int(others[place]))))
 
 
 def _held(run: IntArray, holders: IntArray, shares: FloatArray, runs: int) -> FloatArray:
@@ -172,21 +195,22 @@ def _taking_part(weights: FloatArray) -> BoolArray:
     return some
 
 
-def _few_told(parts: FloatArray, members: _Members, weights: FloatArray) -> tuple[BoolArray, bool]:
-    """The windows of combinations of columns, none of which follows from others, that are of few.
+def _few_told(parts: FloatArray, members: _Members, weights: FloatArray) -> tuple[FloatArray, bool]:
+    """What combinations of columns that are of few, none of which follows from others, take of the windows.
 
-    Shape (combinations, windows). All that have to do with the columns where there are too many combinations:
-    then False.
+    Shape (combinations, windows). Of all that have to do with the columns where there are too many
+    combinations: then False.
     """
     of_runs, limits = members.weights(), members.limits()
     try:
         combined = light_combinations(parts, of_runs, limits, MOST_COMBINATIONS)
     except TooMany:
-        return (np.abs(weights).max(axis=1) > NOTHING)[None], False
+        return np.abs(weights).max(axis=1)[None], False
     told = np.abs(combined @ parts.T) > NOTHING
     light = ((told @ of_runs.T) < limits).any(axis=1)
     few = combined[light][members.few(told[light])]
-    return _taking_part(weights @ few.T).T, True
+    taken: FloatArray = (weights @ few.T).T
+    return taken, True
 
 
 def _occurring(rows: IntArray, columns: IntArray, size: int | None = None) -> csr_array:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdcgate.methods.cells import IntArray
+from sdcgate.methods.outputs import window_spans
 from sdcgate.methods.outputs.window_spans import Alike, ToldOfFew, told_of_few
 
 ONE_RECORD_EACH = np.arange(100)
@@ -54,6 +55,43 @@ def test_units_are_counted_and_not_records() -> None:
 
     assert told_of_few(overlapping, units, 11)
     assert told_of_few(windows(range(5)), units, 2)
+
+
+def test_a_window_that_would_take_the_place_of_the_last_one_is_told_at_the_same_time() -> None:
+    """The second tells of one with the first; so does the fourth, the second and the third together."""
+    second, third = range(21), range(30, 50)
+    some = windows(range(20), second, third, [*second, *third])
+
+    told = told_of_few(some, ONE_RECORD_EACH, 10, sums=[True] * 4)
+    assert {one.windows for one in told} == {frozenset({0, 1}), frozenset({0, 2, 3})}
+    assert {
+        one.windows for one in told_of_few([some[0], *some[2:]], ONE_RECORD_EACH, 10, sums=[True] * 3)
+    } == {frozenset({0, 1, 2})}
+
+
+def kept_by_turns(some: list[np.ndarray], minimum: int) -> tuple[list[int], int]:
+    """Windows left where the last of each combination that tells of few goes, and after how many turns."""
+    left, turns = [*range(len(some))], 0
+    while told := told_of_few(
+        [some[place] for place in left], ONE_RECORD_EACH, minimum, sums=[True] * len(left)
+    ):
+        gone, turns = set[int](), turns + 1
+        for one in sorted(told, key=lambda one: max(one.windows)):
+            if not gone & one.windows:
+                gone.add(max(one.windows))
+        left = [place for number, place in enumerate(left) if number not in gone]
+    return left, turns
+
+
+@given(st.lists(st.sets(st.integers(0, 11), min_size=1), min_size=2, max_size=9), st.integers(2, 4))
+def test_windows_that_take_the_place_of_others_go_in_fewer_turns_and_are_the_same(some, minimum) -> None:
+    some = windows(*map(sorted, some))
+    kept, turns = kept_by_turns(some, minimum)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(window_spans, "_in_place_of_the_last", lambda *_: ())
+        one_by_one, more_turns = kept_by_turns(some, minimum)
+    assert kept == one_by_one
+    assert turns <= more_turns
 
 
 def test_records_of_one_value_cancel_whoever_they_are() -> None:
