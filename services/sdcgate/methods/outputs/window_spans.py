@@ -164,7 +164,8 @@ def told_of_few(
 def _in_place_of_the_last(told: FloatArray, parts: FloatArray, kept: IntArray) -> Iterator[ToldOfFew]:
     """Combinations in which a window that follows from others takes the place of the last one.
 
-    They tell the same once that one does not leave, and would be found one after the other.
+    They tell the same once that one does not leave, and would be found one after the other. Of several
+    combinations with the same last window the one of fewest windows will do.
 
     Args:
         told: what combinations take of the windows kept, shape (combinations, windows kept).
@@ -173,8 +174,10 @@ def _in_place_of_the_last(told: FloatArray, parts: FloatArray, kept: IntArray) -
     """
     others = np.setdiff1d(np.arange(parts.shape[1]), kept)
     follows = np.linalg.lstsq(parts[:, kept], parts[:, others])[0]
-    for own in told:
-        last = int(np.flatnonzero(_taking_part(own)).max())
+    shortest: dict[int, FloatArray] = {}
+    for own in told[np.argsort(-_taking_part(told).sum(axis=1), kind="stable")]:
+        shortest[int(np.flatnonzero(_taking_part(own)).max())] = own
+    for last, own in shortest.items():
         for place in np.flatnonzero(_taking_part(follows[last])).tolist():
             instead = own - own[last] / follows[last, place] * follows[:, place]
             instead[last] = 0.0
