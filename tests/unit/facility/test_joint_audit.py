@@ -245,14 +245,7 @@ def test_what_is_not_asked_for_in_doubt_would_have_changed_nothing(before, now, 
 
 def test_a_table_that_withholds_more_than_in_its_turn_before_is_asked_only_of_what_was_open(monkeypatch):
     known = knowing(released(BY_REGION, withheld=(2, 3), sex=WOMEN))
-    asked = []
-
-    def looked(system, width, floor, deadline, question, parted):
-        asked.append(int(question.asked.sum()))
-        return joint_bounds(system, width, floor, deadline, question, parted)
-
-    joint_bounds = joint_look.joint_bounds
-    monkeypatch.setattr(joint_look, "joint_bounds", looked)
+    asked = asked_of(monkeypatch)
     extent, width = Extent(5_000, Deadline(10.0)), Width(least=2, floor=0)
     wide = {}
     first, second = released(BY_REGION, withheld=(0, 1)), released(BY_REGION, withheld=(0, 1, 2))

@@ -151,13 +151,15 @@ def told_of_few(
     units_of, homes_of = _occurring(rows, who[inside]), _occurring(rows, lives[inside], len(living.shares))
     members = _Members(units_of, homes_of, living.shares, minimum, fewest_homes)
     told: dict[ToldOfFew, None] = {}
+    seen = list[FloatArray]()
     for rows, columns in components(left):
         if _taking_part(taken[since:, columns]).any():
             some, looked_at = _few_told(left[np.ix_(rows, columns)], members.of(rows), taken[:, columns])
             some = some[_taking_part(some[:, since:]).any(axis=1)]
             told |= {ToldOfFew(frozenset(kept[_taking_part(own)].tolist()), looked_at): None for own in some}
-            if looked_at and len(some):
-                told |= dict.fromkeys(_in_place_of_the_last(some, everything, kept))
+            seen += [some] if looked_at and len(some) else []
+    if seen:
+        told |= dict.fromkeys(_in_place_of_the_last(np.vstack(seen), everything, kept))
     return tuple(told)
 
 
